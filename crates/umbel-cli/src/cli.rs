@@ -78,10 +78,9 @@ const GROUPS: [(&str, &[&str]); 8] = [
 ];
 
 impl Cli {
-    /// What was asked for; help and mistakes are answered at once, and end the program.
+    /// Parses the command line; prints help or an error and exits if there is no command to run.
     pub fn read() -> Cli {
-        // Only who asks for help needs every command and its options: to put them together takes a program that is done
-        // in a few milliseconds a good part of one.
+        // Building the options of every command takes a good part of a millisecond, so it is done only for help.
         let matches = Cli::command().try_get_matches().unwrap_or_else(|error| {
             let help = [ErrorKind::DisplayHelp, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
             if help.contains(&error.kind()) { Cli::grouped().get_matches() } else { error.exit() }
@@ -89,7 +88,7 @@ impl Cli {
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
-    /// The commands, with help that shows them in groups: clap has headings for options only.
+    /// Returns the commands with help that shows them in groups, for which clap has no headings.
     fn grouped() -> clap::Command {
         let mut command = Cli::command();
         command.build();

@@ -1,11 +1,10 @@
 //! `umbel add`: more lines into a filter.
 
-use super::filling::{Filling, warn_if_overfull};
-use super::firsts;
-use crate::facts::Facts;
-use crate::filters::{Lock, Secrets, check_plain, check_takes_keys};
+use crate::filters::{FileLock, ParallelFill, Secrets, check_not_fixed, check_plain, warn_if_overfull};
 use crate::input::{InputArgs, check_not_output};
-use crate::output::{self, Out, is_broken_pipe};
+use crate::pipeline::dedup;
+use crate::report::FilterReport;
+use crate::terminal::output::{self, Out, is_broken_pipe};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -47,15 +46,15 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.filter)?;
-    let lock = Lock::take(&args.filter)?;
+    let lock = FileLock::acquire(&args.filter)?;
     check_plain(&args.filter)?;
     let mut loaded = args.secrets.load(&args.filter, Category::Set)?;
-    check_takes_keys(&args.filter, loaded.filter.kind())?;
+    check_not_fixed(&args.filter, loaded.filter.kind())?;
     let options = loaded.options();
     loaded.filter = if args.new {
         let out = Out::new(args.line_buffered)?;
-        match firsts::print(&args.input, loaded.filter, out, |_, _, _| Ok(())) {
-            // Lines that nobody has seen should be new again next time.
+        match dedup::print_new(&args.input, loaded.filter, out, |_, _, _| Ok(())) {
+            // Lines that were not read should be new again next time.
             Err(error) if is_broken_pipe(&error) => {
                 bail!(
                     "{} stays as it was, because the output was closed before the end",
@@ -65,15 +64,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             result => result?.0,
         }
     } else {
-        let filling = Filling::new(loaded.filter, args.input.threads())?;
-        filling.fill(&args.input)?;
-        filling.into_filter()?
+        ParallelFill::filled(loaded.filter, &args.input)?
     };
     file::save(&args.filter, &loaded.filter, &options)?;
     drop(lock);
     warn_if_overfull(&loaded.filter);
     if args.json {
-        output::json(&Facts::of_filter(&loaded.filter, options.meta))?;
+        output::json(&FilterReport::from_filter(&loaded.filter, options.meta))?;
     }
     Ok(ExitCode::SUCCESS)
 }

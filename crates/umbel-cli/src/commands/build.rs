@@ -1,31 +1,19 @@
 //! `umbel build`: a filter from lines.
 
-use super::DEFAULT_RATE;
-use super::constructing::{append, constructing};
-use super::filling::{Filling, warn_if_overfull};
-use super::writing::WriteArgs;
-use crate::digests::{self, Census};
-use crate::engine;
-use crate::filters::check_takes_keys;
-use crate::fitting::{self, Limit};
-use crate::hashing::HashArgs;
+use crate::args::{names, number};
+use crate::filters::{
+    DEFAULT_RATE, HashArgs, KindOptionArgs, ParallelFill, SaveArgs, SetBuilder, check_not_fixed,
+    warn_if_overfull,
+};
 use crate::input::InputArgs;
-use crate::kind_options::KindOptionArgs;
-use crate::names;
-use crate::number;
-use crate::output::warn;
 use anyhow::{Result, bail};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
-use umbel::key::Hashed;
 use umbel::kind::Category;
 use umbel::literature::{Family, Literature};
 use umbel::sizing::KPolicy;
-use umbel::sketch::Distinct;
-use umbel::spec::{Construction, plan};
-use umbel::{AnyFilter, Hasher, Kind, Spec};
+use umbel::{Hasher, Kind};
 
 /// Build a filter from lines.
 ///
@@ -42,7 +30,7 @@ use umbel::{AnyFilter, Hasher, Kind, Spec};
   umbel build --like june.umbel -o july.umbel july.txt && umbel union june.umbel july.umbel -o both.umbel")]
 pub struct Args {
     #[command(flatten)]
-    writing: WriteArgs,
+    writing: SaveArgs,
 
     /// Make it for so many keys (default: as many as there are)
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
@@ -83,17 +71,15 @@ pub struct Args {
     input: InputArgs,
 }
 
-/// The largest filter that is filled on the chance that all lines are different.
-const COUNTED: u64 = 32 << 20;
-
 pub fn run(args: &Args) -> Result<ExitCode> {
     let meta = args.writing.check(args.input.files(), &args.hashing.secrets)?;
     let (filter, embed_key) = match &args.like {
         Some(like) => {
             let loaded = args.hashing.secrets.map_verified(like, Category::Set)?;
-            check_takes_keys(like, loaded.filter.kind())?;
+            check_not_fixed(like, loaded.filter.kind())?;
             args.hashing.check_embedding(loaded.filter.hash_id().map(|id| id.strength))?;
-            (args.stream(loaded.filter.try_clone_empty()?)?, args.hashing.embed_key || loaded.embedded_key)
+            let empty = loaded.filter.try_clone_empty()?;
+            (ParallelFill::filled(empty, &args.input)?, args.hashing.embed_key || loaded.embedded_key)
         }
         None => (args.build()?, args.hashing.embed_key),
     };
@@ -104,28 +90,31 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 impl Args {
     fn build(&self) -> Result<Stored> {
-        self.options.of_kind(self.kind)?;
-        let function = self.function()?;
-        if let Function::Digest(hasher) = &function {
-            self.check(hasher)?;
-        }
-        match (function, self.capacity) {
-            (Function::Digest(hasher), _) if self.kind.capabilities().fixed => self.at_once(hasher),
-            (Function::Digest(hasher), Some(capacity)) => {
-                let filter = self.empty(capacity, hasher)?;
-                self.stream(filter)
+        let options = self.options.for_kind(self.kind)?;
+        match (self.hash_function()?, self.capacity) {
+            (HashFunction::Digest(hasher), capacity) => {
+                let builder = SetBuilder {
+                    kind: self.kind,
+                    rate: self.fpr,
+                    policy: self.policy,
+                    options,
+                    max_bytes: self.max_bytes,
+                    hasher,
+                    input: &self.input,
+                };
+                builder.build(capacity)
             }
-            (Function::Digest(hasher), None) => self.find_out(hasher),
-            (Function::Family(family), Some(capacity)) => {
+            (HashFunction::Family(family), Some(capacity)) => {
                 if self.max_bytes.is_some() {
                     bail!(
                         "--max-bytes is not for the kind literature, whose size its formulas give: use -n and -p"
                     );
                 }
                 let rate = self.fpr.unwrap_or(DEFAULT_RATE);
-                self.stream(Literature::with_policy(family, capacity, rate, self.policy)?.into())
+                let filter = Literature::with_policy(family, capacity, rate, self.policy)?;
+                ParallelFill::filled(filter.into(), &self.input)
             }
-            (Function::Family(_), None) => {
+            (HashFunction::Family(_), None) => {
                 bail!(
                     "the kind literature needs -n: it hashes every key itself, so keys cannot be kept as digests until their number is known"
                 )
@@ -133,132 +122,7 @@ impl Args {
         }
     }
 
-    /// Finds mistaken options before the lines are read, where the filter is planned after them. A window of keys is the
-    /// one that depends on how many there are.
-    fn check(&self, hasher: &Hasher) -> Result<()> {
-        if !self.kind.capabilities().forget {
-            plan(self.kind, &self.spec(1, hasher)?)?;
-        }
-        Ok(())
-    }
-
-    /// A filter of a kind that needs all keys at once: their digests take eight bytes each.
-    fn at_once(&self, hasher: Hasher) -> Result<Stored> {
-        let mut digests = Vec::new();
-        engine::run(
-            self.input.open()?,
-            self.input.threads(),
-            |_, lot| Ok(hasher.digest_batch(&lot.keys()?)),
-            |piece, _| append(&mut digests, piece).map(ControlFlow::Continue),
-        )?;
-        if digests.is_empty() {
-            warn("there were no lines: the filter is empty, and none can be added to it");
-        }
-        if self.max_bytes.is_some() {
-            // What fits depends on how many different ones there are.
-            digests.sort_unstable();
-            digests.dedup();
-        }
-        let count = digests.len() as u64;
-        let spec = fitting::within(self.kind, self.spec(count.max(1), &hasher)?, self.limit(), self.fpr)?;
-        let build = |construction: &Construction<'_>| {
-            AnyFilter::from_digests(self.kind, &spec, digests, construction)
-        };
-        Ok(constructing(self.input.threads(), count, build)?.into())
-    }
-
-    /// Fills a filter as the lines come.
-    fn stream(&self, filter: Stored) -> Result<Stored> {
-        let filling = Filling::new(filter, self.input.threads())?;
-        filling.fill(&self.input)?;
-        filling.into_filter()
-    }
-
-    /// A filter that is just large enough for the keys there turn out to be.
-    fn find_out(&self, hasher: Hasher) -> Result<Stored> {
-        match self.count_first(&hasher)? {
-            Some(filter) => Ok(filter),
-            None => self.keep_digests(hasher),
-        }
-    }
-
-    /// Counts the lines of files that can be read again, and fills a filter for so many. If all lines turn out to be
-    /// different, as those of lists are, that was it; else they are read once more, into a smaller one. Fresh memory is
-    /// dear, and this needs none but the filter's; so it is done if that is not larger than what would be kept.
-    fn count_first(&self, hasher: &Hasher) -> Result<Option<Stored>> {
-        let threads = self.input.threads();
-        // Alone, a thread is faster with the digests: it has to read for itself what several read at the same time.
-        // And what depends on the order of keys cannot be filled by several at all.
-        if threads == 1
-            || !self.kind.capabilities().absorb
-            || self.max_bytes.is_some()
-            || !self.input.can_be_read_again()?
-        {
-            return Ok(None);
-        }
-        let lines = engine::count(self.input.files(), self.input.line_end(), threads)?;
-        if lines == 0 || plan(self.kind, &self.spec(lines, hasher)?)?.bytes > COUNTED {
-            return Ok(None);
-        }
-        let filling = Filling::new(self.empty(lines, hasher.clone())?, threads)?;
-        let census = Census::new(threads, &digests::new_distinct()?)?;
-        let tally = engine::run(
-            self.input.open()?,
-            threads,
-            |thread, lot| {
-                let digests = hasher.digest_batch(&lot.keys()?);
-                census.insert(thread, &Hashed(&digests));
-                filling.insert(thread, &Hashed(&digests))
-            },
-            |(), _| Ok(ControlFlow::Continue(())),
-        )?;
-        let capacity = self.room(tally.keys, &census.finish()?);
-        if capacity == lines {
-            return filling.into_filter().map(Some);
-        }
-        drop(filling);
-        self.stream(self.empty(capacity, hasher.clone())?).map(Some)
-    }
-
-    /// Keeps the digests of all lines, then fills a filter that is just large enough.
-    fn keep_digests(&self, hasher: Hasher) -> Result<Stored> {
-        let (digests, distinct) = digests::keep(&self.input, &hasher)?;
-        if digests.count() == 0 {
-            warn(
-                "there were no lines: the filter is empty, and made for one key; give -n to add to it later",
-            );
-        }
-        let (capacity, threads) = (self.room(digests.count(), &distinct), self.input.threads());
-        let filling = Filling::new(self.empty(capacity, hasher)?, threads)?;
-        engine::spread(digests.into_pieces()?, filling.threads(threads), |thread, piece| {
-            filling.insert(thread, &Hashed(&piece))
-        })?;
-        filling.into_filter()
-    }
-
-    /// Returns the number of keys to plan the filter for, from the number of lines and the sketch of distinct ones.
-    fn room(&self, lines: u64, distinct: &Distinct) -> u64 {
-        if self.kind.capabilities().multiset { lines.max(1) } else { digests::capacity(lines, distinct) }
-    }
-
-    /// What a filter for so many keys is to be.
-    fn spec(&self, capacity: u64, hasher: &Hasher) -> Result<Spec> {
-        let rate = self.fpr.unwrap_or(DEFAULT_RATE);
-        let spec = Spec::new(capacity, rate)?.with_policy(self.policy).with_hasher(hasher.clone());
-        Ok(spec.with_options(self.options.of_kind(self.kind)?))
-    }
-
-    fn limit(&self) -> Option<Limit> {
-        self.max_bytes.map(|bytes| Limit { bytes, beside: 0 })
-    }
-
-    /// An empty filter for so many keys, within the memory allowed.
-    fn empty(&self, capacity: u64, hasher: Hasher) -> Result<Stored> {
-        let spec = fitting::within(self.kind, self.spec(capacity, &hasher)?, self.limit(), self.fpr)?;
-        Ok(AnyFilter::build(self.kind, &spec)?.into())
-    }
-
-    fn function(&self) -> Result<Function> {
+    fn hash_function(&self) -> Result<HashFunction> {
         let name = self.hash.as_deref();
         if let Some(family) = name.and_then(|name| name.parse::<Family>().ok()) {
             if self.kind != Kind::Literature {
@@ -268,19 +132,21 @@ impl Args {
             if secrets.single()?.is_some() || seed.is_some() || *embed_key {
                 bail!("{family} has neither secret nor seed: leave out --key-file, --seed and --embed-key");
             }
-            return Ok(Function::Family(family));
+            return Ok(HashFunction::Family(family));
         }
         if self.kind == Kind::Literature {
             let families = Family::ALL.map(|family| family.to_string()).join(", ");
             bail!("the kind literature needs --hash with one of its families: {families}");
         }
         let strength = name.map(str::parse).transpose()?;
-        self.hashing.hasher(strength).map(Function::Digest)
+        self.hashing.hasher(strength).map(HashFunction::Digest)
     }
 }
 
 /// How keys are hashed.
-enum Function {
+enum HashFunction {
+    /// Once, to a digest.
     Digest(Hasher),
+    /// By a family of the literature, in the filter itself.
     Family(Family),
 }

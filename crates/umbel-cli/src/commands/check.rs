@@ -1,18 +1,12 @@
 //! `umbel check`: which lines may be members.
 
-use super::selecting::Selecting;
-use crate::clock;
-use crate::filters::{Secrets, check_plain, check_whole};
-use crate::input::{InputArgs, Lot, check_filter_first};
-use crate::runs::runs;
+use crate::filters::{FilterGroup, Secrets};
+use crate::input::{InputArgs, Records, explain_swapped};
+use crate::pipeline::{Select, bit_runs};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
-use umbel::Hasher;
-use umbel::file::Mapped;
-use umbel::key::Hashed;
-use umbel::kind::Category;
+use umbel::Answers;
 
 /// Print the lines that may be members of a filter.
 ///
@@ -73,125 +67,81 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    check_filter_first("check FILTER", &args.filter, args.input.files())?;
-    let panel = Panel::open(args)?;
+    let paths: Vec<&PathBuf> = std::iter::once(&args.filter).chain(&args.others).collect();
+    let filters = FilterGroup::open(&args.secrets, paths.iter().copied())
+        .map_err(|error| explain_swapped(error, "check FILTER", &args.filter, args.input.files()))?;
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let Args { line_buffered, count, quiet, .. } = *args;
-    Selecting { line_buffered, count, quiet }.run(
+    Select { line_buffered, count, quiet }.run(
         &args.input,
-        |lot| panel.ask(args, lot),
-        || panel.filters.iter().try_for_each(|asked| check_whole(&*asked.filter()?, asked.name.as_ref())),
+        |records| {
+            let answers = filters.query(&records.keys()?)?;
+            let selected = args.select(&answers, records.key_count());
+            Ok(args.print(records, &names, &answers, &selected))
+        },
+        || filters.check_whole(),
     )
 }
 
-/// The filters that are asked.
-struct Panel {
-    filters: Vec<Asked>,
-    /// The hashes that several of them share; a key is hashed once for each.
-    hashers: Vec<Hasher>,
-}
-
-struct Asked {
-    name: String,
-    /// Changed only to tell it the time.
-    filter: RwLock<Mapped>,
-    /// Whether it forgets by itself.
-    forgets: bool,
-    /// Which of the shared hashes it has.
-    hasher: Option<usize>,
-}
-
-impl Asked {
-    /// The filter as it is now.
-    fn filter(&self) -> Result<RwLockReadGuard<'_, Mapped>> {
-        if self.forgets {
-            self.filter.write().unwrap_or_else(PoisonError::into_inner).advance(clock::now())?;
-        }
-        Ok(self.filter.read().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Panel {
-    fn open(args: &Args) -> Result<Panel> {
-        let mut panel = Panel { filters: Vec::new(), hashers: Vec::new() };
-        let several = !args.others.is_empty();
-        for path in std::iter::once(&args.filter).chain(&args.others) {
-            check_plain(path)?;
-            let filter = args.secrets.map(path, Category::Set)?;
-            let hasher = filter.hasher().filter(|_| several).map(|hasher| panel.share(hasher));
-            let (name, forgets) = (path.display().to_string(), filter.kind().capabilities().forget);
-            panel.filters.push(Asked { name, filter: RwLock::new(filter), forgets, hasher });
-        }
-        Ok(panel)
-    }
-
-    fn share(&mut self, hasher: &Hasher) -> usize {
-        self.hashers.iter().position(|known| known == hasher).unwrap_or_else(|| {
-            self.hashers.push(hasher.clone());
-            self.hashers.len() - 1
-        })
-    }
-
-    /// How many lines are selected, and what is printed for them.
-    fn ask(&self, args: &Args, lot: &Lot) -> Result<(u64, Vec<u8>)> {
-        let keys = lot.keys()?;
-        let digests: Vec<_> = self.hashers.iter().map(|hasher| hasher.digest_batch(&keys)).collect();
-        let mut answers = Vec::with_capacity(self.filters.len());
-        for asked in &self.filters {
-            let filter = asked.filter()?;
-            answers.push(match asked.hasher {
-                Some(hasher) => filter.contains_batch(&Hashed(&digests[hasher]))?,
-                None => filter.contains_batch(&keys)?,
-            });
-        }
-        let Some((first, others)) = answers.split_first() else { return Ok((0, Vec::new())) };
-        let mut members = first.as_words().to_vec();
-        for other in others {
-            for (ours, theirs) in members.iter_mut().zip(other.as_words()) {
-                *ours = if args.all { *ours & theirs } else { *ours | theirs };
+impl Args {
+    /// Combines the answers of the filters, and returns the selected lines as a bit mask.
+    fn select(&self, answers: &[Answers], lines: usize) -> Vec<u64> {
+        let mut selected = answers[0].as_words().to_vec();
+        for other in &answers[1..] {
+            for (ours, theirs) in selected.iter_mut().zip(other.as_words()) {
+                *ours = if self.all { *ours & theirs } else { *ours | theirs };
             }
         }
-        if args.invert {
-            for (word, start) in members.iter_mut().zip((0..).step_by(64)) {
-                let len = lot.len() - start;
+        if self.invert {
+            for (word, start) in selected.iter_mut().zip((0..).step_by(64)) {
+                let len = lines - start;
                 *word = !*word & if len < 64 { (1 << len) - 1 } else { !0 };
             }
         }
+        selected
+    }
+
+    /// Returns the number of selected lines, and their output. With --label, all lines are selected.
+    fn print(
+        &self,
+        records: &Records,
+        names: &[String],
+        answers: &[Answers],
+        selected: &[u64],
+    ) -> (u64, Vec<u8>) {
         let mut out = Vec::new();
-        let count: u64 = members.iter().map(|word| u64::from(word.count_ones())).sum();
-        if args.quiet || args.count {
-            return Ok((count, out));
+        let count: u64 = selected.iter().map(|word| u64::from(word.count_ones())).sum();
+        if self.quiet || self.count {
+            return (count, out);
         }
-        let is_member = |key: usize| members[key / 64] >> (key % 64) & 1 == 1;
-        let column = |key: usize, out: &mut Vec<u8>| {
-            args.input.print_with(lot, key, out, |out| {
-                if args.label {
-                    out.extend_from_slice(if is_member(key) { b"maybe" } else { b"no" });
+        let print_with_columns = |key: usize, out: &mut Vec<u8>| {
+            self.input.print_with(records, key, out, |out| {
+                if self.label {
+                    let is_member = selected[key / 64] >> (key % 64) & 1 == 1;
+                    out.extend_from_slice(if is_member { b"maybe" } else { b"no" });
                 }
-                if args.label && args.tag {
+                if self.label && self.tag {
                     out.push(b'\t');
                 }
-                if args.tag {
-                    let names = self
-                        .filters
-                        .iter()
-                        .zip(&answers)
-                        .filter(|(_, answers)| answers.get(key) == Some(true));
-                    let names: Vec<&str> = names.map(|(asked, _)| &asked.name[..]).collect();
-                    out.extend_from_slice(names.join(",").as_bytes());
+                if self.tag {
+                    let found =
+                        names.iter().zip(answers).filter(|(_, answers)| answers.get(key) == Some(true));
+                    let found: Vec<&str> = found.map(|(name, _)| &name[..]).collect();
+                    out.extend_from_slice(found.join(",").as_bytes());
                 }
             });
         };
-        if args.label {
-            (0..lot.len()).for_each(|key| column(key, &mut out));
-            return Ok((lot.len() as u64, out));
+        if self.label {
+            (0..records.key_count()).for_each(|key| print_with_columns(key, &mut out));
+            return (records.key_count() as u64, out);
         }
-        for run in runs(&members) {
-            if args.tag {
-                run.for_each(|key| column(key, &mut out));
+        for run in bit_runs(selected) {
+            if self.tag {
+                run.for_each(|key| print_with_columns(key, &mut out));
             } else {
-                lot.print_lines(run, &mut out);
+                records.print_lines(run, &mut out);
             }
         }
-        Ok((count, out))
+        (count, out)
     }
 }

@@ -1,8 +1,7 @@
 //! `umbel union` and `umbel intersect`: one filter out of several.
 
-use super::filling::warn_if_overfull;
-use super::{entries, entry};
-use crate::filters::{Secrets, Target, check_same_form};
+use crate::args::meta::{self, entry};
+use crate::filters::{Secrets, Target, check_same_form, warn_if_overfull};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -70,7 +69,7 @@ fn combine(args: &Args, join: impl Fn(&mut Stored, &Stored) -> umbel::Result<()>
         result.meta.retain(|name, value| other.meta.get(name) == Some(value));
         result.embedded_key &= other.embedded_key;
     }
-    result.meta.extend(entries(&args.meta)?);
+    result.meta.extend(meta::collect(&args.meta)?);
     warn_if_overfull(&result.filter);
     let options = Options { create_new: false, ..result.options() };
     args.target.save(&result.filter, options)?;

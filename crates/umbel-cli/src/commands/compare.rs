@@ -1,8 +1,8 @@
 //! `umbel compare`: how much filters have in common.
 
-use crate::facts::{Columns, Rows};
 use crate::filters::{Secrets, check_same_form};
-use crate::output;
+use crate::report::{Columns, Rows};
+use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -34,9 +34,9 @@ pub struct Args {
     secrets: Secrets,
 }
 
-/// Two filters and what they share, by the names that scripts rely on.
+/// Two filters and their overlap, with the names that scripts rely on.
 #[derive(Serialize)]
-struct Pair {
+struct PairReport {
     left: String,
     right: String,
     left_count: f64,
@@ -55,8 +55,8 @@ struct Pair {
     right_in_left_error: f64,
 }
 
-/// A filter where it lies, and its name.
-type Named = (String, ReadOnly<Stored>);
+/// A mapped filter and its name.
+type NamedFilter = (String, ReadOnly<Stored>);
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut filters = Vec::new();
@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let [left, right] = &filters[..] {
         let overlap = overlap(left, right)?;
         if args.json {
-            output::json(&Pair::new(&left.0, &right.0, &overlap))?;
+            output::json(&PairReport::new(&left.0, &right.0, &overlap))?;
         } else {
             output::text(describe(&left.0, &right.0, &overlap))?;
         }
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let mut pairs = Vec::new();
         for (i, left) in filters.iter().enumerate() {
             for right in &filters[i + 1..] {
-                pairs.push(Pair::new(&left.0, &right.0, &overlap(left, right)?));
+                pairs.push(PairReport::new(&left.0, &right.0, &overlap(left, right)?));
             }
         }
         output::json(&pairs)?;
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn overlap(left: &Named, right: &Named) -> Result<Overlap> {
+fn overlap(left: &NamedFilter, right: &NamedFilter) -> Result<Overlap> {
     let both = || format!("{} and {}", left.0, right.0);
     match left.1.overlap(&right.1).with_context(both)? {
         Some(overlap) => Ok(overlap),
@@ -111,7 +111,7 @@ fn describe(left: &str, right: &str, overlap: &Overlap) -> Rows {
     rows
 }
 
-fn matrix(filters: &[Named], containment: bool) -> Result<Columns> {
+fn matrix(filters: &[NamedFilter], containment: bool) -> Result<Columns> {
     let numbers: Vec<String> = (1..=filters.len()).map(|number| number.to_string()).collect();
     let heading: Vec<&str> = [if containment { "row in column" } else { "Jaccard" }, "keys"]
         .into_iter()
@@ -133,9 +133,9 @@ fn matrix(filters: &[Named], containment: bool) -> Result<Columns> {
     Ok(table)
 }
 
-impl Pair {
-    fn new(left: &str, right: &str, overlap: &Overlap) -> Pair {
-        Pair {
+impl PairReport {
+    fn new(left: &str, right: &str, overlap: &Overlap) -> PairReport {
+        PairReport {
             left: left.to_owned(),
             right: right.to_owned(),
             left_count: overlap.left.value,

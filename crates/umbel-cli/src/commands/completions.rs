@@ -1,7 +1,7 @@
 //! `umbel completions`: so that the shell can complete commands and options.
 
 use crate::cli::Cli;
-use crate::output;
+use crate::terminal::output;
 use anyhow::Result;
 use clap::CommandFactory;
 use clap_complete::Shell;

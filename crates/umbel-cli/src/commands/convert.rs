@@ -1,7 +1,7 @@
 //! `umbel convert`: a filter of another kind, where that is sound.
 
+use crate::args::names;
 use crate::filters::{Secrets, Target};
-use crate::names;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,10 +1,10 @@
 //! `umbel distinct`: the number of different lines.
 
-use crate::digests::{Census, new_distinct};
-use crate::engine;
-use crate::number;
-use crate::output;
-use crate::sketches::{Inputs, SketchArgs};
+use crate::args::number;
+use crate::filters::sketches::{SketchArgs, SketchInputs};
+use crate::filters::{DistinctCounter, new_distinct};
+use crate::pipeline;
+use crate::terminal::output;
 use anyhow::Result;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -37,7 +37,7 @@ pub struct Args {
 
 /// The answer, by the names that `umbel info --json` uses.
 #[derive(Serialize)]
-struct Answer {
+struct DistinctReport {
     estimated_count: f64,
     estimated_count_error: f64,
     /// The number of lines; missing if that is not known.
@@ -46,28 +46,28 @@ struct Answer {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let inputs: Inputs<Distinct> = args.sketch.open(Kind::Distinct)?;
+    let inputs: SketchInputs<Distinct> = args.sketch.open(Kind::Distinct)?;
     let mut distinct = args.empty(inputs.first())?;
     inputs.unite(&mut distinct, args.error, Distinct::union)?;
     if let Some(lines) = &inputs.lines {
         let threads = lines.threads();
-        let census = Census::new(threads, &distinct)?;
-        engine::run(
+        let counter = DistinctCounter::new(threads, &distinct)?;
+        pipeline::run(
             lines.open()?,
             threads,
-            |thread, lot| {
-                census.insert(thread, &lot.keys()?);
+            |thread, records| {
+                counter.insert(thread, &records.keys()?);
                 Ok(())
             },
             |(), _| Ok(ControlFlow::Continue(())),
         )?;
-        distinct.union(&census.finish()?)?;
+        distinct.union(&counter.finish()?)?;
     }
     args.sketch.save(&distinct)?;
     let (estimate, count) = (distinct.count(), distinct.inserted());
     if args.sketch.json {
         let (estimated_count, estimated_count_error) = (estimate.value, estimate.standard_error);
-        output::json(&Answer { estimated_count, estimated_count_error, count })?;
+        output::json(&DistinctReport { estimated_count, estimated_count_error, count })?;
     } else {
         let of = count.map(|count| format!(" of {count}")).unwrap_or_default();
         output::text(format_args!("{estimate:.0} different lines{of}\n"))?;

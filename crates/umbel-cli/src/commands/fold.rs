@@ -1,10 +1,9 @@
 //! `umbel fold`: the same keys in half the memory.
 
-use super::filling::warn_if_overfull;
-use crate::facts::percent;
-use crate::filters::{Secrets, Target};
-use crate::number;
-use crate::output::warn;
+use crate::args::number;
+use crate::filters::{Secrets, Target, warn_if_overfull};
+use crate::report::percent;
+use crate::terminal::output::warn;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;

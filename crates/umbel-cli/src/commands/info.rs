@@ -1,9 +1,9 @@
 //! `umbel info`: what is in a filter.
 
-use super::FAILED;
-use crate::clock;
-use crate::facts::Facts;
-use crate::{output, signals};
+use crate::report::FilterReport;
+use crate::system::{clock, signals};
+use crate::terminal::exit::FAILED;
+use crate::terminal::output;
 use anyhow::Result;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for (number, path) in args.filters.iter().enumerate() {
-        match tell(args, path, number > 0) {
+        match report(args, path, number > 0) {
             Err(error) if error.is::<umbel::Error>() => {
                 output::error(format_args!("{error:#}"));
                 code = ExitCode::from(FAILED);
@@ -47,14 +47,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(code)
 }
 
-fn tell(args: &Args, path: &Path, apart: bool) -> Result<()> {
-    signals::watch(path);
+fn report(args: &Args, path: &Path, apart: bool) -> Result<()> {
+    signals::watch_mapped(path);
     let mut examined = file::examine(path)?;
-    // A filter that was told a later time than this stays there.
+    // A filter whose clock is ahead stays there.
     let _ = examined.advance(clock::now());
-    let facts = Facts::of_file(path.display().to_string(), &examined);
+    let details = FilterReport::from_file(path.display().to_string(), &examined);
     if args.json {
-        return output::json(&facts);
+        return output::json(&details);
     }
     if args.verify {
         let checksums = examined.info.chunks + 1;
@@ -62,7 +62,7 @@ fn tell(args: &Args, path: &Path, apart: bool) -> Result<()> {
     }
     let apart = if apart { "\n" } else { "" };
     let picture = if args.bits { picture(&examined) } else { String::new() };
-    output::text(format_args!("{apart}{facts}{picture}"))
+    output::text(format_args!("{apart}{details}{picture}"))
 }
 
 const WIDTH: usize = 64;
@@ -70,7 +70,7 @@ const HEIGHT: usize = 16;
 /// From empty to full.
 const SHADES: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The share of set bits in each part of the filter, from the first to the last.
+/// Draws the share of set bits in each part of the filter, from the first to the last.
 fn picture(examined: &Examined) -> String {
     let sections = examined.sections();
     let Some(words) = sections.first().map(|section| section.words()) else {

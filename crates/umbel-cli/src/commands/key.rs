@@ -1,8 +1,8 @@
 //! `umbel key`: secrets for keyed and sealed filters.
 
+use crate::args::names;
 use crate::filters::NewKey;
-use crate::names;
-use crate::output;
+use crate::terminal::output;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;

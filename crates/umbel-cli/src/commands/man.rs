@@ -1,7 +1,7 @@
 //! `umbel man`: the manual.
 
 use crate::cli::Cli;
-use crate::output;
+use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The `help` that clap adds to every command with commands of its own has no page.
+/// Hides the `help` that clap adds to every command with subcommands, since it has no page.
 fn without_help(command: Command) -> Command {
     let hidden = command.get_name() == "help";
     command.hide(hidden).mut_subcommands(without_help)

@@ -1,8 +1,10 @@
 //! `umbel meta`: names and values that travel with a filter.
 
-use super::{entries, entry, found};
-use crate::filters::Lock;
-use crate::{output, signals};
+use crate::args::meta::{self, entry};
+use crate::filters::FileLock;
+use crate::system::signals;
+use crate::terminal::exit::found;
+use crate::terminal::output;
 use anyhow::{Result, anyhow, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,9 +39,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let set =
         args.entries.iter().map(|text| entry(text).map_err(|why| anyhow!("\"{text}\" sets nothing: {why}")));
-    let set = entries(&set.collect::<Result<Vec<_>>>()?)?;
-    let lock = Lock::take(&args.filter)?;
-    signals::watch(&args.filter);
+    let set = meta::collect(&set.collect::<Result<Vec<_>>>()?)?;
+    let lock = FileLock::acquire(&args.filter)?;
+    signals::watch_mapped(&args.filter);
     let mut meta = file::inspect(&args.filter)?.meta;
     for name in &args.unset {
         if meta.remove(name).is_none() {

@@ -1,4 +1,4 @@
-//! One file per command: its options and what it does with them.
+//! One file per command: its options, and the steps that it takes. Everything that commands share lives in other folders.
 
 pub mod add;
 pub mod build;
@@ -6,12 +6,9 @@ pub mod check;
 pub mod combine;
 pub mod compare;
 pub mod completions;
-mod constructing;
 pub mod convert;
 pub mod count;
 pub mod distinct;
-mod filling;
-mod firsts;
 pub mod fold;
 pub mod grep;
 pub mod index;
@@ -28,7 +25,6 @@ pub mod proxy;
 pub mod pull;
 pub mod push;
 pub mod remove;
-mod selecting;
 pub mod shard;
 pub mod similar;
 pub mod spell;
@@ -37,25 +33,10 @@ pub mod uniq;
 pub mod url;
 pub mod vault;
 pub mod why;
-mod writing;
 
 use crate::cli::Command;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use std::process::ExitCode;
-use umbel::Kind;
-use umbel::file::Meta;
-use umbel::kind::Capabilities;
-
-/// The rate of a filter for which none is asked.
-const DEFAULT_RATE: f64 = 0.01;
-
-/// The noise of a multiset for which none is asked.
-const DEFAULT_NOISE: f64 = 0.005;
-
-/// Nothing was found.
-pub const NONE: u8 = 1;
-/// Something went wrong.
-pub const FAILED: u8 = 2;
 
 pub fn run(command: Command) -> Result<ExitCode> {
     match command {
@@ -94,32 +75,4 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }
-}
-
-/// 0 if something was found, else 1.
-fn found(any: bool) -> ExitCode {
-    if any { ExitCode::SUCCESS } else { ExitCode::from(NONE) }
-}
-
-/// The names of the kinds that can do something.
-fn kinds_that(can: impl Fn(&Capabilities) -> bool) -> String {
-    let names = Kind::ALL.iter().filter(|kind| can(&kind.capabilities())).map(ToString::to_string);
-    names.collect::<Vec<_>>().join(", ")
-}
-
-/// An entry of metadata, as `name=value`.
-fn entry(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write it as name=value".to_string()),
-    }
-}
-
-/// All entries; one name given twice is a mistake.
-fn entries(pairs: &[(String, String)]) -> Result<Meta> {
-    let meta: Meta = pairs.iter().cloned().collect();
-    if meta.len() < pairs.len() {
-        bail!("a name of the metadata is given twice");
-    }
-    Ok(meta)
 }

@@ -1,12 +1,10 @@
 //! `umbel plan`: a filter before it is built.
 
-use super::{DEFAULT_NOISE, DEFAULT_RATE};
-use crate::facts::{Columns, PlanFacts, Rows, percent};
-use crate::kind_options::{KindOptionArgs, MultisetArgs};
-use crate::names::{self, kinds_of};
-use crate::number;
-use crate::output;
-use crate::progress::size;
+use crate::args::names::{self, kinds_of};
+use crate::args::number;
+use crate::filters::{DEFAULT_NOISE, DEFAULT_RATE, KindOptionArgs, MultisetArgs};
+use crate::report::{Columns, PlanReport, Rows, percent, size};
+use crate::terminal::output;
 use anyhow::{Result, bail};
 use serde_json::json;
 use std::process::ExitCode;
@@ -83,25 +81,25 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let spec = Spec::from_given(given)?.with_policy(args.policy);
     if args.compare {
-        return compare(args, &spec.with_options(args.options.of_all()));
+        return compare(args, &spec.with_options(args.options.for_all_kinds()));
     }
-    let mut options = args.options.of_kind(kind)?;
-    args.multiset.of_kind(kind, &mut options)?;
+    let mut options = args.options.for_kind(kind)?;
+    args.multiset.for_kind(kind, &mut options)?;
     if args.values.is_some() && kind.category() != Category::Map {
         bail!("--values is for maps: add --kind bloomier, or leave it out");
     }
     options.bloomier.largest = args.values;
     let plan = planned(kind, &spec.with_options(options))?;
-    let facts = PlanFacts::from(&plan);
+    let report = PlanReport::from(&plan);
     if args.json {
-        output::json(&facts)?;
+        output::json(&report)?;
     } else {
-        output::text(describe(&plan, &facts, kind))?;
+        output::text(describe(&plan, &report, kind))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The largest of so many values, or of those up to a number.
+/// Parses --values, a number of values or `0..N`, and returns the largest value.
 fn values(text: &str) -> Result<u64, String> {
     if let Some(largest) = text.strip_prefix("0..") {
         return number::count(largest);
@@ -109,18 +107,18 @@ fn values(text: &str) -> Result<u64, String> {
     number::count(text)?.checked_sub(1).ok_or("a map has at least one value".to_string())
 }
 
-/// The plan of any kind.
+/// Plans a filter of any kind.
 fn planned(kind: Kind, spec: &Spec) -> umbel::Result<Plan> {
     if kind != Kind::Literature {
         return plan(kind, spec);
     }
-    // A standard filter with other hashes.
+    // The kind literature is a standard filter with other hashes.
     let mut plan = plan(Kind::Standard, spec)?;
     plan.kind = kind;
     Ok(plan)
 }
 
-fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
+fn describe(plan: &Plan, report: &PlanReport, asked: Kind) -> Rows {
     let mut rows = Rows::default();
     let instead =
         if plan.kind == asked { "" } else { ", because below 64 KiB a blocked filter is not steady" };
@@ -128,7 +126,7 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
     let multiset = plan.kind.category() == Category::Multiset;
     let (capacity, each) = if multiset { ("recordings", "recording") } else { ("keys", "key") };
     rows.add(capacity, plan.capacity);
-    rows.add("bits", format!("{}, {:.2} per {each}", plan.bits, facts.bits_per_key));
+    rows.add("bits", format!("{}, {:.2} per {each}", plan.bits, report.bits_per_key));
     rows.add("memory", size(plan.bytes));
     let cells = match plan.kind {
         Kind::Counting | Kind::VariableIncrement => "counters of each key",
@@ -160,7 +158,7 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
         },
     );
     if !multiset {
-        rows.add("can", facts.can.words());
+        rows.add("can", report.can.words());
     }
     rows
 }
@@ -176,7 +174,7 @@ fn compare(args: &Args, spec: &Spec) -> Result<ExitCode> {
         let all: Vec<_> = plans
             .iter()
             .map(|(kind, plan)| match plan {
-                Ok(plan) => json!(PlanFacts::from(plan)),
+                Ok(plan) => json!(PlanReport::from(plan)),
                 Err(error) => json!({"kind": kind.to_string(), "error": error.to_string()}),
             })
             .collect();
@@ -188,18 +186,18 @@ fn compare(args: &Args, spec: &Spec) -> Result<ExitCode> {
     for (kind, plan) in &plans {
         match plan {
             Ok(plan) => {
-                let facts = PlanFacts::from(plan);
+                let report = PlanReport::from(plan);
                 let name =
                     if plan.kind == *kind { kind.to_string() } else { format!("{kind} (as {})", plan.kind) };
                 table.add(vec![
                     name,
                     plan.capacity.to_string(),
-                    format!("{:.2}", facts.bits_per_key),
+                    format!("{:.2}", report.bits_per_key),
                     size(plan.bytes),
                     plan.hashes.to_string(),
                     plan.lines_touched.to_string(),
                     percent(plan.rate),
-                    facts.can.words(),
+                    report.can.words(),
                 ]);
             }
             Err(error) => output::warn(format_args!("{kind}: {error}")),

@@ -1,6 +1,8 @@
 //! `umbel proxy`: a web cache that shares what it has with others.
 
-use crate::{number, output, signals};
+use crate::args::number;
+use crate::system::signals;
+use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -117,16 +119,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         .with_context(|| format!("cannot keep pages in {}", args.cache_dir.display()))?;
     let stats = store.stats();
     raise_limit_of_files();
-    let (told, until) = oneshot::channel();
-    signals::when_told(move || {
-        // Whoever waits for it cannot be gone before the program is.
-        let _ = told.send(());
+    let (terminate, until) = oneshot::channel();
+    signals::on_termination(move || {
+        // The receiver lives as long as the program.
+        let _ = terminate.send(());
     })?;
     let runtime = Runtime::new().context("cannot start threads")?;
     runtime.block_on(async {
         let proxy = Proxy::bind(args.listen, store, options).await?;
         let address = proxy.address();
-        output::say(format_args!("umbel: {} pages in {}", stats.responses, args.cache_dir.display()));
+        output::message(format_args!("umbel: {} pages in {}", stats.responses, args.cache_dir.display()));
         if stats.damaged > 0 {
             output::warn(format_args!("{} damaged pages were removed", stats.damaged));
         }
@@ -134,16 +136,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             output::warn("--allow is for those who come from elsewhere, and nobody can: --listen is for this machine only");
         }
         if let Some(log) = proxy.access_log() {
-            signals::at_hangup(move || {
+            signals::on_hangup(move || {
                 if let Err(error) = log.reopen().map_err(anyhow::Error::from) {
                     output::warn(format_args!("the access log cannot be opened anew: {error:#}"));
                 }
             })?;
         }
         if let Some(status) = proxy.status_address() {
-            output::say(format_args!("umbel: what it does is shown at http://{status}/umbel/"));
+            output::message(format_args!("umbel: what it does is shown at http://{status}/umbel/"));
         }
-        output::say(format_args!("umbel: listening at http://{address}"));
+        output::message(format_args!("umbel: listening at http://{address}"));
         proxy
             .run(async {
                 let _ = until.await;
@@ -151,7 +153,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             .await;
         anyhow::Ok(())
     })?;
-    // Nobody waits for a name that is being looked up, or a file that is being read.
+    // Do not wait for a name lookup or a file read in progress.
     runtime.shutdown_background();
     Ok(ExitCode::SUCCESS)
 }
@@ -206,10 +208,10 @@ impl Args {
     }
 }
 
-/// Every client takes a file or two, and so do origins and pages on disk.
+/// Raises the limit of open files: clients, origins and stored responses each need some.
 fn raise_limit_of_files() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // If that cannot be, clients wait when there are too many.
+    // Without a higher limit, clients wait when there are too many.
     let _ = setrlimit(Resource::Nofile, limit);
 }

@@ -1,11 +1,9 @@
 //! `umbel pull`: a filter from a server.
 
-use super::writing::summary;
-use crate::facts::Facts;
-use crate::filters::{Lock, check_place, exists};
-use crate::output;
-use crate::progress::Progress;
+use crate::filters::{FileLock, already_exists, check_writable};
 use crate::remote::{self, Address, Answer, Client, Interrupted, PIECE, refused};
+use crate::report::FilterReport;
+use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;
 use std::fs::{self, File, OpenOptions};
@@ -50,7 +48,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.output == Path::new("-") {
         bail!("what comes in pieces needs a file, not standard output: name one with -o");
     }
-    check_place(&args.output, args.force)?;
+    check_writable(&args.output, args.force)?;
     let mut part = args.output.clone().into_os_string();
     part.push(".part");
     let part = PathBuf::from(part);
@@ -74,7 +72,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 fn place(part: &Path, path: &Path, force: bool) -> Result<()> {
     let failed = || format!("cannot give {} its name", path.display());
     // Whoever is adding to the file that is replaced finishes first, and does not undo this.
-    let _lock = if force && path.is_file() { Some(Lock::take(path)?) } else { None };
+    let _lock = if force && path.is_file() { Some(FileLock::acquire(path)?) } else { None };
     if force {
         return fs::rename(part, path).with_context(failed);
     }
@@ -84,7 +82,7 @@ fn place(part: &Path, path: &Path, force: bool) -> Result<()> {
         // It is no temporary file that goes with its handle.
         error.path.keep().map_err(|error| error.error).with_context(failed)?;
         match error.error.kind() {
-            io::ErrorKind::AlreadyExists => bail!("{}", exists(path)),
+            io::ErrorKind::AlreadyExists => bail!("{}", already_exists(path)),
             _ => Err(error.error).with_context(failed),
         }
     })
@@ -101,7 +99,7 @@ fn tell(path: &Path, examined: &Examined) {
         ));
     }
     if io::stderr().is_terminal() {
-        output::say(summary(&Facts::of_file(path.display().to_string(), examined)));
+        output::message(FilterReport::from_file(path.display().to_string(), examined).summary());
     }
 }
 

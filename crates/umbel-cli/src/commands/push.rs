@@ -1,10 +1,8 @@
 //! `umbel push`: a filter to a server.
 
-use super::writing::summary;
-use crate::facts::Facts;
-use crate::output;
-use crate::progress::Progress;
 use crate::remote::{self, Address, Answer, Client, Interrupted, PIECE, refused};
+use crate::report::FilterReport;
+use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -95,7 +93,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     progress.finish();
     if io::stderr().is_terminal() {
-        output::say(summary(&Facts::of_file(name.to_string(), &examined)));
+        output::message(FilterReport::from_file(name.to_string(), &examined).summary());
     }
     Ok(ExitCode::SUCCESS)
 }

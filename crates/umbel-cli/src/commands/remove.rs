@@ -1,10 +1,11 @@
 //! `umbel remove`: lines out of a filter that can forget them.
 
-use super::{NONE, kinds_that};
-use crate::engine;
-use crate::filters::{Lock, Secrets, check_holds, check_plain};
+use crate::args::names::kinds_with;
+use crate::filters::{FileLock, Secrets, check_category, check_plain};
 use crate::input::{InputArgs, check_not_output};
-use crate::output::{self, Out, is_broken_pipe, warn};
+use crate::pipeline;
+use crate::terminal::exit::NOT_FOUND;
+use crate::terminal::output::{self, Out, is_broken_pipe, warn};
 use anyhow::{Result, bail};
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -45,9 +46,9 @@ pub struct Args {
     input: InputArgs,
 }
 
-/// What has become of the lines, by the names that scripts rely on.
+/// The numbers of lines that were removed or not, with the names that scripts rely on.
 #[derive(Default, Serialize)]
-struct Outcome {
+struct RemovalCounts {
     removed: u64,
     not_present: u64,
     not_deletable: u64,
@@ -57,7 +58,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.filter)?;
     check_plain(&args.filter)?;
     let kind = file::inspect(&args.filter)?.kind;
-    check_holds(&args.filter, kind, Category::Set)?;
+    check_category(&args.filter, kind, Category::Set)?;
     if !kind.capabilities().remove {
         let why = if kind.capabilities().fixed {
             "it was made from all its keys at once"
@@ -68,72 +69,72 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             "{} is {} {kind} filter, which cannot remove keys: {why}; build it anew without them, or of a kind that can: {}",
             args.filter.display(),
             kind.article(),
-            kinds_that(|can| can.remove)
+            kinds_with(|can| can.remove)
         );
     }
-    let lock = Lock::take(&args.filter)?;
+    let lock = FileLock::acquire(&args.filter)?;
     let loaded = args.secrets.load(&args.filter, Category::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;
-    let outcome = match remove(args, &mut filter) {
-        // Nobody knows which of the lines the reader has seen.
+    let counts = match remove(args, &mut filter) {
+        // It is unknown which lines the reader has seen.
         Err(error) if is_broken_pipe(&error) => {
             bail!("{} stays as it was, because the output was closed before the end", args.filter.display())
         }
         result => result?,
     };
-    if outcome.removed > 0 {
+    if counts.removed > 0 {
         file::save(&args.filter, &filter, &options)?;
     }
     drop(lock);
     if args.json {
-        output::json(&outcome)?;
+        output::json(&counts)?;
     }
-    let left = outcome.not_present + outcome.not_deletable;
+    let left = counts.not_present + counts.not_deletable;
     if left == 0 {
         return Ok(ExitCode::SUCCESS);
     }
-    let shared = match outcome.not_deletable {
+    let shared = match counts.not_deletable {
         0 => String::new(),
         some => format!(", {some} share all their cells with other keys, or were added too often"),
     };
     warn(format_args!(
         "{left} of {} lines were not removed: {} are certainly not in the filter{shared}",
-        left + outcome.removed,
-        outcome.not_present
+        left + counts.removed,
+        counts.not_present
     ));
-    Ok(ExitCode::from(NONE))
+    Ok(ExitCode::from(NOT_FOUND))
 }
 
 /// Removes all lines, in their order: whether one can be removed may depend on those before it.
-fn remove(args: &Args, filter: &mut AnyFilter) -> Result<Outcome> {
+fn remove(args: &Args, filter: &mut AnyFilter) -> Result<RemovalCounts> {
     let hasher = filter.hasher().clone();
     let mut out = Out::new(false)?;
-    let mut outcome = Outcome::default();
+    let mut counts = RemovalCounts::default();
     let printing = !args.quiet && !args.json;
-    engine::run(
+    pipeline::run(
         args.input.open()?.printing()?,
         args.input.threads(),
-        |_, lot| Ok((hasher.digest_batch(&lot.keys()?), lot.to_lines())),
-        |(digests, lines), turn| {
+        |_, records| Ok((hasher.digest_batch(&records.keys()?), records.to_lines())),
+        |(digests, lines), info| {
             let mut left = Vec::new();
             for (i, digest) in digests.into_iter().enumerate() {
                 match filter.remove_digest(digest)? {
                     Removed::Removed => {
-                        outcome.removed += 1;
+                        counts.removed += 1;
                         continue;
                     }
-                    Removed::NotPresent => outcome.not_present += 1,
-                    Removed::NotDeletable => outcome.not_deletable += 1,
+                    Removed::NotPresent => counts.not_present += 1,
+                    Removed::NotDeletable => counts.not_deletable += 1,
                 }
                 if printing {
                     left.extend_from_slice(lines.get(i..i + 1));
                 }
             }
-            out.write(&left, turn.caught_up)?;
+            out.write(&left, info.caught_up)?;
             Ok(ControlFlow::Continue(()))
         },
     )?;
     out.finish()?;
-    Ok(outcome)
+    Ok(counts)
 }

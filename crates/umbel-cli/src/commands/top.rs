@@ -1,11 +1,10 @@
 //! `umbel top`: the most frequent lines.
 
-use super::found;
-use crate::engine;
-use crate::hex;
-use crate::number;
-use crate::output::{self, warn};
-use crate::sketches::{Inputs, SketchArgs};
+use crate::args::number;
+use crate::filters::sketches::{SketchArgs, SketchInputs};
+use crate::terminal::exit::found;
+use crate::terminal::output::{self, warn};
+use crate::{hex, pipeline};
 use anyhow::Result;
 use serde::Serialize;
 use std::io::Write;
@@ -46,22 +45,22 @@ pub struct Args {
 }
 
 /// The parameter k of the sketch unless --error asks for another: it has up to twice as many counters.
-const COUNTERS: u64 = 1 << 16;
+const DEFAULT_COUNTERS: u64 = 1 << 16;
 
 /// The answer, by the names that scripts rely on.
 #[derive(Serialize)]
-struct Answer {
+struct TopReport {
     /// The number of all lines.
     count: u64,
     /// How much a count may be too low.
     error_bound: u64,
     /// How often a line that is not among these came at most.
     others_at_most: u64,
-    lines: Vec<Line>,
+    lines: Vec<TopLine>,
 }
 
 #[derive(Serialize)]
-struct Line {
+struct TopLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<String>,
     /// A line that is not UTF-8, in hexadecimal.
@@ -71,15 +70,15 @@ struct Line {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let inputs: Inputs<Frequent> = args.sketch.open(Kind::Frequent)?;
+    let inputs: SketchInputs<Frequent> = args.sketch.open(Kind::Frequent)?;
     let mut frequent = args.empty(inputs.first())?;
     inputs.unite(&mut frequent, args.error, Frequent::union)?;
     if let Some(lines) = &inputs.lines {
         // Which counters are dropped depends on the order of the lines, so they are counted in the order of the input.
-        engine::run(
+        pipeline::run(
             lines.open()?,
             lines.threads(),
-            |_, lot| Ok(lot.to_keys()?),
+            |_, records| Ok(records.to_keys()?),
             |keys, _| {
                 frequent.insert_batch(&keys.keys()?);
                 Ok(ControlFlow::Continue(()))
@@ -92,8 +91,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let (count, error_bound) = (frequent.total(), frequent.error_bound());
     let others_at_most = others.first().map_or(0, |item| item.count).saturating_add(error_bound);
     if args.sketch.json {
-        let lines = top.iter().map(Line::from).collect();
-        output::json(&Answer { count, error_bound, others_at_most, lines })?;
+        let lines = top.iter().map(TopLine::from).collect();
+        output::json(&TopReport { count, error_bound, others_at_most, lines })?;
     } else {
         output::bytes(&print(top, args.sketch.line_end()))?;
         if error_bound > 0 {
@@ -111,7 +110,7 @@ impl Args {
         let k = match (self.error, saved) {
             (Some(error), _) => ((1.0 / error).ceil() as u64 - 1).max(1),
             (None, Some(saved)) => saved.k(),
-            (None, None) => COUNTERS,
+            (None, None) => DEFAULT_COUNTERS,
         };
         let hasher = saved.map_or_else(|| self.sketch.hasher(), |saved| Ok(saved.hasher().clone()))?;
         Ok(Frequent::new(k)?.with_hasher(hasher))
@@ -122,7 +121,7 @@ impl Args {
 fn print(items: &[Item<'_>], line_end: u8) -> Vec<u8> {
     let mut out = Vec::new();
     for item in items {
-        // Memory can be written to.
+        // Writing to memory cannot fail.
         let _ = write!(out, "{}\t", item.count);
         out.extend_from_slice(item.key);
         out.push(line_end);
@@ -130,10 +129,10 @@ fn print(items: &[Item<'_>], line_end: u8) -> Vec<u8> {
     out
 }
 
-impl From<&Item<'_>> for Line {
-    fn from(item: &Item<'_>) -> Line {
+impl From<&Item<'_>> for TopLine {
+    fn from(item: &Item<'_>) -> TopLine {
         let line = str::from_utf8(item.key).ok().map(str::to_owned);
         let line_hex = line.is_none().then(|| hex::encode(item.key));
-        Line { line, line_hex, count: item.count }
+        TopLine { line, line_hex, count: item.count }
     }
 }

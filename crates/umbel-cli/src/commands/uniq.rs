@@ -1,11 +1,11 @@
 //! `umbel uniq`: first occurrences, in the order of the input.
 
-use super::firsts;
-use crate::digests::new_distinct;
-use crate::facts::percent;
+use crate::args::number;
+use crate::filters::new_distinct;
 use crate::input::InputArgs;
-use crate::number;
-use crate::output::{Out, warn};
+use crate::pipeline::dedup;
+use crate::report::percent;
+use crate::terminal::output::{Out, warn};
 use anyhow::Result;
 use std::process::ExitCode;
 use umbel::aging::Window;
@@ -61,31 +61,38 @@ pub struct Args {
     input: InputArgs,
 }
 
-/// The memory unless something tells how much is needed.
-const MEMORY: u64 = 64 << 20;
+/// The memory unless the options determine it.
+const DEFAULT_MEMORY_BYTES: u64 = 64 << 20;
 
-/// How far above the rate asked for is worth mentioning.
-const ENOUGH: f64 = 1.02;
+/// A rate of up to this many times the target is not worth a warning.
+const RATE_TOLERANCE: f64 = 1.02;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut options = KindOptions::default();
     (options.aging.window, options.aging.generations) = (args.window, args.generations);
-    // A window of lines is all it has to hold.
+    // The filter only has to hold a window of lines.
     let n = args.capacity.or(match args.window {
         Some(Window::Keys(keys)) if args.max_bytes.is_none() => Some(keys),
         _ => None,
     });
-    let m = if n.is_some() { None } else { Some(args.max_bytes.unwrap_or(MEMORY).saturating_mul(8)) };
+    let m = if n.is_some() {
+        None
+    } else {
+        Some(args.max_bytes.unwrap_or(DEFAULT_MEMORY_BYTES).saturating_mul(8))
+    };
     let given = Given { n, p: Some(args.fpr), m, k: None };
     let kind = if args.window.is_some() { Kind::Aging } else { Kind::Blocked };
     let filter = AnyFilter::build(kind, &Spec::from_given(given)?.with_options(options))?;
     let capacity = filter.design().map_or(0, |design| design.capacity);
-    let mut losses = Losses { capacity, asked: args.fpr, seen: new_distinct()?, ..Losses::default() };
-    let (_, tally) =
-        firsts::print(&args.input, filter.into(), Out::new(args.line_buffered)?, |filter, digests, new| {
-            losses.add(filter, digests, new)
-        })?;
-    let Losses { kept, worst, forgets, .. } = losses;
+    let mut losses =
+        Losses { capacity, target_rate: args.fpr, distinct: new_distinct()?, ..Losses::default() };
+    let (_, counts) = dedup::print_new(
+        &args.input,
+        filter.into(),
+        Out::new(args.line_buffered)?,
+        |filter, digests, new| losses.add(filter, digests, new),
+    )?;
+    let Losses { kept, worst_rate, forgets, .. } = losses;
     if !args.quiet {
         let what = if args.window.is_some() {
             "lines that are first in their window, out of"
@@ -94,14 +101,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         };
         warn(format_args!(
             "{kept} {what} {}; {} more expected to be wrongly dropped",
-            tally.keys,
-            expected(losses.expected())
+            counts.keys,
+            format_expected(losses.expected())
         ));
         let hint = if args.capacity.is_some() { "-n" } else { "--max-bytes" };
-        if forgets && worst > ENOUGH * args.fpr {
+        if forgets && worst_rate > RATE_TOLERANCE * args.fpr {
             warn(format_args!(
                 "too many lines came in a window, or too many of them at once: at times {} were dropped instead of {}: give a larger {hint}",
-                percent(worst),
+                percent(worst_rate),
                 percent(args.fpr)
             ));
         } else if !forgets && kept > capacity {
@@ -114,74 +121,74 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `uniq` loses: lines that were not there before, and were taken for repeated ones.
+/// The expected losses of `uniq`: new lines that were taken for repeated ones.
 #[derive(Default)]
 struct Losses {
     capacity: u64,
-    /// The rate asked for.
-    asked: f64,
+    /// The rate that was requested.
+    target_rate: f64,
     kept: u64,
     /// Whether the filter forgets.
     forgets: bool,
-    /// The highest rate at which it has dropped lines, if it forgets.
-    worst: f64,
-    /// What theory expects so far.
-    lost: f64,
-    seen: Distinct,
+    /// The highest rate at which a filter that forgets has dropped new lines.
+    worst_rate: f64,
+    /// The number of losses predicted by theory.
+    predicted: f64,
+    distinct: Distinct,
 }
 
 impl Losses {
     fn add(&mut self, filter: &Stored, digests: &[Digest], new: u64) -> Result<()> {
         let Stored::Set(filter) = filter else { return Ok(()) };
         if let AnyFilter::Aging(filter) = filter {
-            // As it is now, which is worse than it was for the first of these lines; but no more than all that were
-            // dropped were dropped wrongly.
+            // The rate after the block is an upper bound; and at most all dropped lines were dropped wrongly.
             let rate = filter.rate_of_held()?;
-            // Lines that are taken for repeated ones are not counted as held, but have set the same bits: where there are
-            // many of them, only the bits tell.
-            let rate = if rate > ENOUGH * self.asked { filter.stats().rate_now } else { rate };
+            // Lines that are taken for repeated ones are not counted as held, but their bits are refreshed. If there are
+            // many of them, count the bits.
+            let rate = if rate > RATE_TOLERANCE * self.target_rate { filter.stats().rate_now } else { rate };
             let dropped = digests.len() as f64 - new as f64;
-            // From one half on, those that were kept tell little about those that were not: it may be all of them.
-            self.lost += if rate > 0.5 { dropped } else { (new as f64 * rate / (1.0 - rate)).min(dropped) };
+            // Above one half, the kept lines say little about the dropped ones: assume that all were dropped wrongly.
+            self.predicted +=
+                if rate > 0.5 { dropped } else { (new as f64 * rate / (1.0 - rate)).min(dropped) };
             self.kept += new;
-            self.worst = self.worst.max(rate);
+            self.worst_rate = self.worst_rate.max(rate);
             self.forgets = true;
             return Ok(());
         }
-        self.seen.insert_tile(digests);
-        // In steps over which the rate hardly changes.
+        self.distinct.insert_tile(digests);
+        // In steps over which the rate is almost constant.
         let mut left = new;
         while left > 0 {
             let step = left.min((self.capacity / 64).max(1));
-            // A new line was kept with the chance 1 - rate, so each that was kept stands for rate / (1 - rate) that were
-            // not; and those fill the filter as much, since all their bits are set.
-            let keys = self.kept as f64 + self.lost + step as f64 / 2.0;
+            // A new line is kept with probability 1 - rate, so each kept line stands for rate / (1 - rate) dropped ones,
+            // which fill the filter as much, since all their bits are set.
+            let keys = self.kept as f64 + self.predicted + step as f64 / 2.0;
             let rate = filter.predicted_rate((keys as u64).min(MAX_KEYS))?;
-            self.lost += step as f64 * rate / (1.0 - rate).max(1e-6);
+            self.predicted += step as f64 * rate / (1.0 - rate).max(1e-6);
             self.kept += step;
             left -= step;
         }
         Ok(())
     }
 
-    /// Within the capacity, what theory says: it is far less than any count could tell. Beyond it, where theory builds on
-    /// ever fewer lines that are kept, what a count of all different lines leaves.
+    /// Returns the expected losses. Within the capacity they are predicted by theory, since they are too few to be counted.
+    /// Beyond it, they are the estimated number of distinct lines without the kept ones.
     fn expected(&self) -> f64 {
         if self.forgets {
-            return self.lost;
+            return self.predicted;
         }
-        let all = self.seen.count();
+        let all = self.distinct.count();
         let counted = all.value - self.kept as f64;
-        if counted > 5.0 * all.standard_error && self.kept as f64 + self.lost > self.capacity as f64 {
+        if counted > 5.0 * all.standard_error && self.kept as f64 + self.predicted > self.capacity as f64 {
             counted
         } else {
-            self.lost
+            self.predicted
         }
     }
 }
 
-/// A number of lines of which there may be less than one.
-fn expected(lines: f64) -> String {
+/// Formats an expected number of lines, which may be less than one.
+fn format_expected(lines: f64) -> String {
     match lines {
         lines if lines >= 10.0 => format!("{lines:.0}"),
         lines if lines >= 0.01 => format!("{lines:.2}"),

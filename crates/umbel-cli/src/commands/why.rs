@@ -1,10 +1,10 @@
 //! `umbel why`: how a filter comes to its answer.
 
-use super::found;
-use crate::clock;
-use crate::facts::{Columns, Rows, shown};
 use crate::filters::{Secrets, check_plain};
-use crate::output;
+use crate::report::{Columns, Rows, printable};
+use crate::system::clock;
+use crate::terminal::exit::found;
+use crate::terminal::output;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -46,7 +46,7 @@ struct Explanation {
     hash: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
-    probes: Vec<Row>,
+    probes: Vec<ProbeRow>,
     member: bool,
     /// The number of the first probe that found a zero, from 1, where cells are bits.
     first_zero: Option<usize>,
@@ -78,7 +78,7 @@ impl From<Kind> for DecidedBy {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct ProbeRow {
     /// Which part of the filter's memory it is in, if that has several.
     #[serde(skip_serializing_if = "is_first")]
     section: usize,
@@ -139,13 +139,19 @@ fn explain(filter: &Stored, key: &[u8]) -> Result<Explanation> {
     let row = |probe: &Probe| {
         let Probe { section, bits } = probe;
         let value = probe.value(sections[*section]);
-        Row { section: *section, bit: bits.start, bits: bits.end - bits.start, line: bits.start / 512, value }
+        ProbeRow {
+            section: *section,
+            bit: bits.start,
+            bits: bits.end - bits.start,
+            line: bits.start / 512,
+            value,
+        }
     };
-    let probes: Vec<Row> = probes.iter().map(row).collect();
+    let probes: Vec<ProbeRow> = probes.iter().map(row).collect();
     let zero = probes.iter().position(|row| row.bits == 1 && row.value == 0);
     let first_zero = zero.filter(|_| !member).map(|row| row + 1);
     Ok(Explanation {
-        key: shown(key),
+        key: printable(key),
         kind: filter.kind().to_string(),
         hash,
         digest,

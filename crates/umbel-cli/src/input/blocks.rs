@@ -1,9 +1,9 @@
 //! Blocks of whole records, read one after the other from all inputs.
 
-use super::csv::Cutter;
-use super::shape::Shape;
+use super::csv::RecordSplitter;
+use super::key_spec::KeySpec;
 use super::source::{self, Source};
-use crate::facts::shown;
+use crate::report::printable;
 use anyhow::{Context, Result, anyhow, bail};
 use memchr::{memchr, memrchr};
 use std::collections::VecDeque;
@@ -11,105 +11,105 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Large enough that a read costs little more than its copy, small enough that a block and what is computed from it
-/// stay in the cache of one processor.
-const SIZE: usize = 256 << 10;
+/// The size of a block: large enough that a read costs little more than its copy, small enough that a block and the
+/// results computed from it stay in the cache of one core.
+const BLOCK_BYTES: usize = 256 << 10;
 
-/// What some programs start a text in UTF-8 with.
+/// The signature at the start of some UTF-8 texts.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Positions in a block are 32-bit numbers, in lower case as in the original.
-const LONGEST: usize = 1 << 31;
+/// The longest record. Positions in a block are 32-bit numbers, and lower case may be longer than the original.
+const MAX_RECORD_BYTES: usize = 1 << 31;
 
-/// All inputs, one after the other.
+/// A reader of blocks from all inputs, one after the other.
 pub struct Blocks {
-    shape: Arc<Shape>,
+    key_spec: Arc<KeySpec>,
     inputs: VecDeque<PathBuf>,
-    current: Option<Current>,
+    current: Option<OpenInput>,
     /// The start of a record whose end has not been read yet.
     carry: Vec<u8>,
-    /// How many blocks there were.
+    /// The number of blocks so far.
     number: u64,
-    /// How many inputs were opened.
+    /// The number of inputs opened so far.
     opened: usize,
-    /// Whether whoever waits for the blocks so far was told that no more come at the moment.
-    settled: bool,
+    /// Whether the last block reported that the input is idle (`caught_up`), so that a read may wait.
+    idle_reported: bool,
     read: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     total: Option<u64>,
-    /// Whether a progress bar would be in nobody's way.
-    pub bar_welcome: bool,
+    /// Whether a progress bar does not disturb the output.
+    pub show_progress: bool,
 }
 
-struct Current {
+struct OpenInput {
     source: Source,
-    /// What went wrong after the records that were still handed out.
+    /// An error to report after the records that were read before it.
     failure: Option<anyhow::Error>,
-    /// The number of the key's field in this input; unknown until its header has been read.
+    /// The index of the key's field in this input; unknown until its header has been read.
     field: Option<usize>,
 }
 
-/// Whole records, and a place in the order of all blocks.
+/// Whole records, and the block's number in the order of the input.
 #[derive(Default)]
 pub struct Block {
-    /// Initialised to its end; the block is `start..len` of it.
+    /// The block is `start..len` of this buffer, which is initialised to its end.
     buffer: Vec<u8>,
     start: usize,
     len: usize,
-    /// Where records end, if the reader had to find out.
+    /// The ends of records, if the input is CSV.
     ends: Vec<u32>,
     field: usize,
-    /// Which of the inputs it comes from, the first being 0.
+    /// The index of the input that the block comes from.
     pub input: usize,
-    /// Whether whoever writes to the input has nothing more at the moment: then answers are wanted now.
+    /// Whether the input has no more data at the moment, so that results should be shown now.
     pub caught_up: bool,
     pub number: u64,
 }
 
 impl Blocks {
-    /// Looks at the inputs without opening them.
-    pub fn open(inputs: &[PathBuf], shape: Shape) -> Result<Blocks> {
+    /// Checks that the inputs can be opened.
+    pub fn open(inputs: &[PathBuf], key_spec: KeySpec) -> Result<Blocks> {
         let inputs = source::resolve(inputs)?;
         Ok(Blocks {
-            shape: Arc::new(shape),
+            key_spec: Arc::new(key_spec),
             total: source::total_len(&inputs),
             inputs: inputs.into(),
             current: None,
             carry: Vec::new(),
             number: 0,
             opened: 0,
-            settled: true,
+            idle_reported: true,
             read: Arc::default(),
             stop: Arc::default(),
-            bar_welcome: true,
+            show_progress: true,
         })
     }
 
-    /// For commands that print lines while they read. A progress bar would stand among them, unless they go to a file,
-    /// which must not be one of the inputs.
+    /// Prepares for a command that prints lines while it reads: the output must not be one of the inputs, and a progress bar
+    /// is shown only if the lines go to a file.
     pub fn printing(mut self) -> Result<Blocks> {
         source::check_not_stdout(self.inputs.make_contiguous())?;
-        Ok(Blocks { bar_welcome: source::stdout_is_file(), ..self })
+        Ok(Blocks { show_progress: source::stdout_is_file(), ..self })
     }
 
-    pub fn shape(&self) -> Arc<Shape> {
-        Arc::clone(&self.shape)
+    pub fn key_spec(&self) -> Arc<KeySpec> {
+        Arc::clone(&self.key_spec)
     }
 
-    /// The bytes read so far, to be watched from another thread, and how many there will be, if that is known.
+    /// Returns the counter of bytes read so far, and the total if it is known.
     pub fn progress(&self) -> (Arc<AtomicU64>, Option<u64>) {
         (Arc::clone(&self.read), self.total)
     }
 
-    /// Once this is set there are no more blocks, and nothing is waited for.
+    /// Returns the flag that ends the blocks; once it is set, no read waits.
     pub fn stop(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stop)
     }
 
-    /// The next records; `false` at the end of the last input, or once it should stop.
+    /// Reads the next block; returns `false` at the end of the last input, or once the stop flag is set.
     ///
-    /// There may be none: before a wait that follows other blocks comes one that only says so. An error has its place in
-    /// the order of all blocks, and nothing comes after it.
+    /// A block may be empty: before the reader waits for more data, it returns a block that only reports `caught_up`. An error
+    /// has a number in the order of blocks, and is the last one.
     pub fn next(&mut self, block: &mut Block) -> Result<bool> {
         let result = self.read_next(block);
         if result.is_err() {
@@ -124,54 +124,61 @@ impl Blocks {
         while !self.stop.load(Relaxed) {
             if self.current.is_none() {
                 let Some(path) = self.inputs.front() else { return Ok(false) };
-                if !self.settled && source::may_wait(path) {
+                if !self.idle_reported && source::may_wait(path) {
                     block.reset(&[])?;
                     block.caught_up = true;
-                    return Ok(self.hand_out(block));
+                    return Ok(self.number_block(block));
                 }
                 let source = Source::open(path, Arc::clone(&self.read), Arc::clone(&self.stop))?;
-                self.current = Some(Current { source, failure: None, field: None });
+                self.current = Some(OpenInput { source, failure: None, field: None });
                 self.inputs.pop_front();
                 self.opened += 1;
             }
             let Some(current) = &mut self.current else { unreachable!("an input was just opened") };
             block.input = self.opened - 1;
-            let more = current.fill(block, &mut self.carry, &self.shape, self.settled)?;
+            let more = current.fill(block, &mut self.carry, &self.key_spec, self.idle_reported)?;
             if !more {
                 self.current = None;
             }
-            if block.len > block.start || block.caught_up && !self.settled {
-                return Ok(self.hand_out(block));
+            if block.len > block.start || block.caught_up && !self.idle_reported {
+                return Ok(self.number_block(block));
             }
         }
         Ok(false)
     }
 
-    /// Gives the block its number, unless it should stop.
-    fn hand_out(&mut self, block: &mut Block) -> bool {
+    /// Numbers the block; returns `false` once the stop flag is set.
+    fn number_block(&mut self, block: &mut Block) -> bool {
         (block.number, self.number) = (self.number, self.number + 1);
-        self.settled = block.caught_up;
+        self.idle_reported = block.caught_up;
         !self.stop.load(Relaxed)
     }
 }
 
-impl Current {
-    /// Reads whole records into `block`, and the start of the next into `carry`; `false` at the end. Waits for the first
-    /// record only if whoever waits for earlier ones is `settled`.
-    fn fill(&mut self, block: &mut Block, carry: &mut Vec<u8>, shape: &Shape, settled: bool) -> Result<bool> {
+impl OpenInput {
+    /// Reads whole records into `block`, and the start of the next one into `carry`; returns `false` at the end of the input.
+    /// Waits for the first record only if `idle_reported`.
+    fn fill(
+        &mut self,
+        block: &mut Block,
+        carry: &mut Vec<u8>,
+        key_spec: &KeySpec,
+        idle_reported: bool,
+    ) -> Result<bool> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
         block.reset(carry)?;
         carry.clear();
-        // Records as far as they are known to be whole, and what has been searched for their ends.
-        let (mut whole, mut searched, mut cutter) = (0, 0, Cutter::default());
+        // `..whole` are whole records, and `..searched` has been searched for their ends.
+        let (mut whole, mut searched, mut splitter) = (0, 0, RecordSplitter::default());
         let mut more = loop {
             let unsearched = &block.buffer[searched..block.len];
-            if shape.csv {
-                cutter.feed(unsearched, shape.separator[0], |end| block.ends.push((searched + end) as u32));
+            if key_spec.csv {
+                splitter
+                    .feed(unsearched, key_spec.separator[0], |end| block.ends.push((searched + end) as u32));
                 whole = block.ends.last().map_or(0, |end| *end as usize);
-            } else if let Some(last) = memrchr(shape.line_end, unsearched) {
+            } else if let Some(last) = memrchr(key_spec.line_end, unsearched) {
                 whole = searched + last + 1;
             }
             searched = block.len;
@@ -181,14 +188,14 @@ impl Current {
                 }
                 block.grow().with_context(|| format!("in {}", self.source.name()))?;
             }
-            if (whole > 0 || !settled) && self.source.would_wait() {
+            if (whole > 0 || !idle_reported) && self.source.would_wait() {
                 block.caught_up = true;
                 break true;
             }
             match self.source.read(&mut block.buffer[block.len..]) {
                 Ok(0) => break false,
                 Ok(read) => block.len += read,
-                // What was read before is whole, and comes first.
+                // Return the whole records first, and the error with the next block.
                 Err(failure) if whole > 0 => {
                     self.failure = Some(failure);
                     break true;
@@ -199,10 +206,10 @@ impl Current {
         if more {
             carry.extend_from_slice(&block.buffer[whole..block.len]);
             block.len = whole;
-        } else if whole < block.len && cutter.is_open() && !self.source.stopped() {
+        } else if whole < block.len && splitter.is_open() && !self.source.stopped() {
             let record = &block.buffer[whole..block.len];
             let start = record.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            let start = shown(&start[..start.len().min(60)]);
+            let start = printable(&start[..start.len().min(60)]);
             let name = self.source.name();
             let failure = anyhow!("{name}: a quote is never closed in the record that starts with {start}");
             if whole == 0 {
@@ -211,32 +218,32 @@ impl Current {
             (self.failure, block.len, more) = (Some(failure), whole, true);
         } else if whole < block.len {
             // The last record of a file may lack its end.
-            block.end_with(shape.line_end)?;
+            block.end_with(key_spec.line_end)?;
         }
         if whole > 0 || !more {
-            self.take_header(block, shape)?;
+            self.read_header(block, key_spec)?;
         }
         Ok(more)
     }
 
-    fn take_header(&mut self, block: &mut Block, shape: &Shape) -> Result<()> {
+    fn read_header(&mut self, block: &mut Block, key_spec: &KeySpec) -> Result<()> {
         if self.field.is_none() {
             let bytes = &block.buffer[..block.len];
-            // What spreadsheets put before a table is not part of its first field.
-            let mark = if (shape.header || shape.csv) && bytes.starts_with(BYTE_ORDER_MARK) {
+            // The byte order mark that spreadsheets write is not part of the first field.
+            let mark = if (key_spec.header || key_spec.csv) && bytes.starts_with(BYTE_ORDER_MARK) {
                 BYTE_ORDER_MARK.len()
             } else {
                 0
             };
-            let end = match (shape.header, shape.csv) {
+            let end = match (key_spec.header, key_spec.csv) {
                 (false, _) => 0,
                 (true, true) => block.ends.first().map_or(block.len, |end| *end as usize),
-                (true, false) => memchr(shape.line_end, bytes).map_or(block.len, |end| end + 1),
+                (true, false) => memchr(key_spec.line_end, bytes).map_or(block.len, |end| end + 1),
             };
             let header = (end > 0).then(|| &bytes[mark..end - 1]);
-            self.field = Some(shape.field_in(header, self.source.name())?);
+            self.field = Some(key_spec.field_index(header, self.source.name())?);
             block.start = end.max(mark);
-            block.ends.drain(..usize::from(shape.csv && end > 0));
+            block.ends.drain(..usize::from(key_spec.csv && end > 0));
         }
         block.field = self.field.unwrap_or_default();
         Ok(())
@@ -244,32 +251,32 @@ impl Current {
 }
 
 impl Block {
-    /// The bytes, every record with its end.
+    /// Returns the bytes; every record has its line end.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[..self.len]
     }
 
-    /// Where the first record starts.
+    /// Returns the start of the first record.
     pub fn start(&self) -> usize {
         self.start
     }
 
-    /// Where records end, if the reader had to find out.
+    /// Returns the ends of records, if the input is CSV.
     pub fn ends(&self) -> &[u32] {
         &self.ends
     }
 
-    /// The number of the key's field.
+    /// Returns the index of the key's field.
     pub fn field(&self) -> usize {
         self.field
     }
 
     fn reset(&mut self, carry: &[u8]) -> Result<()> {
-        // After a line of a hundred megabytes the memory goes back.
-        if self.buffer.len() > 4 * SIZE && carry.len() < SIZE {
+        // Release the memory of an unusually long line.
+        if self.buffer.len() > 4 * BLOCK_BYTES && carry.len() < BLOCK_BYTES {
             self.buffer = Vec::new();
         }
-        self.resize(SIZE.max(carry.len() + 1))?;
+        self.resize(BLOCK_BYTES.max(carry.len() + 1))?;
         self.buffer[..carry.len()].copy_from_slice(carry);
         (self.start, self.len, self.caught_up) = (0, carry.len(), false);
         self.ends.clear();
@@ -277,7 +284,7 @@ impl Block {
     }
 
     fn grow(&mut self) -> Result<()> {
-        if self.buffer.len() >= LONGEST {
+        if self.buffer.len() >= MAX_RECORD_BYTES {
             bail!(
                 "a line is longer than 2 GiB: are these lines? See -0 and -d for other ways to separate keys"
             );
@@ -299,7 +306,7 @@ impl Block {
         self.resize(self.len + 1)?;
         self.buffer[self.len] = line_end;
         self.len += 1;
-        // Inside quotes that were never closed the end is not one, but the file has no other.
+        // Inside unclosed quotes this is not a record's end, but the file has no other.
         if self.ends.last().is_none_or(|end| (*end as usize) < self.len) {
             self.ends.push(self.len as u32);
         }

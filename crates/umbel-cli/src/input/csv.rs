@@ -1,7 +1,7 @@
 //! CSV as RFC 4180 has it: fields may be in quotes, where separators and newlines are data and two quotes are one.
 //!
 //! The same few rules cut records out of a stream and fields out of a record. A quote means something only at the start
-//! of a field; what follows the closing quote up to the separator belongs to the field.
+//! of a field; bytes between the closing quote and the separator belong to the field.
 
 use memchr::{memchr, memchr2};
 
@@ -10,7 +10,7 @@ const END: u8 = b'\n';
 
 /// Finds the ends of records in bytes that arrive piece by piece.
 #[derive(Clone, Copy, Default)]
-pub struct Cutter {
+pub struct RecordSplitter {
     state: State,
 }
 
@@ -21,17 +21,17 @@ enum State {
     Start,
     Plain,
     Quoted,
-    /// After a quote inside quotes: the next byte tells whether it was one of two.
+    /// After a quote inside quotes, which the next byte shows to be the closing one or the first of two.
     Closed,
 }
 
-impl Cutter {
-    /// Whether the bytes end inside quotes.
+impl RecordSplitter {
+    /// Returns whether the bytes end inside quotes.
     pub fn is_open(&self) -> bool {
         matches!(self.state, State::Quoted)
     }
 
-    /// Calls `found` with the index after each record's end, and remembers where in a record the bytes end.
+    /// Calls `found` with the index after each record's end. The state carries over to the next piece.
     pub fn feed(&mut self, bytes: &[u8], separator: u8, mut found: impl FnMut(usize)) {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
@@ -59,7 +59,7 @@ impl Cutter {
     }
 }
 
-/// The field with this number, from zero, of a record without its end; `unquoted` is room for one that has quotes.
+/// Returns the field with this index of a record without its line end; `unquoted` is a buffer for quoted fields.
 pub fn field<'a>(
     record: &'a [u8],
     separator: u8,
@@ -71,7 +71,7 @@ pub fn field<'a>(
     let mut rest = record;
     for _ in 0..number {
         rest = &rest[length(rest, separator)..];
-        // The record ends here: there are not so many fields.
+        // The record ends here: it has fewer fields.
         rest = rest.get(1..)?;
     }
     let field = &rest[..length(rest, separator)];
@@ -86,7 +86,7 @@ pub fn field<'a>(
                 unquoted.push(QUOTE);
                 inside = more;
             }
-            // Closed; whatever follows is taken as it is.
+            // The quote is closed; anything after it is taken literally.
             None => break,
         }
     }
@@ -94,7 +94,7 @@ pub fn field<'a>(
     Some(unquoted)
 }
 
-/// The length of the first field, with its quotes.
+/// Returns the length of the first field, including its quotes.
 fn length(record: &[u8], separator: u8) -> usize {
     let mut at = 0;
     if record.first() == Some(&QUOTE) {
@@ -117,9 +117,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn records(text: &[u8], piece: usize) -> Vec<&[u8]> {
-        let (mut cutter, mut ends) = (Cutter::default(), vec![0]);
+        let (mut splitter, mut ends) = (RecordSplitter::default(), vec![0]);
         for (i, bytes) in text.chunks(piece).enumerate() {
-            cutter.feed(bytes, b',', |end| ends.push(i * piece + end));
+            splitter.feed(bytes, b',', |end| ends.push(i * piece + end));
         }
         ends.windows(2).map(|ends| &text[ends[0]..ends[1] - 1]).collect()
     }

@@ -1,33 +1,35 @@
-//! Lines in: the options that every command with lines shares, and the way from files to keys.
+//! Lines in, keys out: the options that all commands with lines share, and the way from files to keys.
 //!
 //! ```text
 //! files, pipes, gz, zst  ->  blocks of whole records  ->  records  ->  keys
-//!       [source]                   [blocks]           [csv, lot]     [shape]
+//!       [source]                 [blocks, csv]           [records]   [key_spec]
 //! ```
 //!
-//! A block is read by one thread at a time and worked on by many; nothing is allocated per line.
+//! One thread at a time reads a block, and many threads work on blocks; nothing is allocated per line.
 
 mod blocks;
 mod csv;
-mod lot;
+mod key_spec;
 mod pairs;
-mod shape;
+mod records;
 mod source;
 
 pub use blocks::{Block, Blocks};
-pub use lot::{Lines, Lot, Scratch, Skipped};
 pub use pairs::PairArgs;
+pub use records::{OutputLines, Records, Scratch, Skipped};
 pub use source::{
-    check_filter_first, check_not_output, check_not_stdout, is_filter, is_stdin, is_stdout, may_wait, name,
-    open_bytes, open_list, open_raw, plain_name, resolve, total_len,
+    CountedReader, check_not_output, check_not_stdout, check_not_swapped, explain_swapped, is_filter,
+    is_output_file, is_stdin, may_wait, name, open_bytes, open_list, open_raw, plain_name, resolve,
+    total_len,
 };
 
+use crate::args::number;
 use anyhow::{Result, bail};
 use clap::Args;
-use shape::Shape;
+use key_spec::{Field, KeySpec};
 use std::path::{Path, PathBuf};
 
-/// Where lines come from, and what of them is the key.
+/// Where lines come from, and which part of a line is the key.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
@@ -73,44 +75,33 @@ pub struct InputArgs {
     hex: bool,
 
     /// Work with so many threads (default: all processors)
-    #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = number::threads)]
     threads: Option<usize>,
 }
 
-/// Whole lines of files, whatever is in them.
-pub fn whole_lines(files: &[PathBuf]) -> Result<Blocks> {
-    let shape = Shape {
-        line_end: b'\n',
-        separator: Vec::new(),
-        field: None,
-        header: false,
-        print_field: false,
-        csv: false,
-        trim: false,
-        lower: false,
-        hex: false,
-    };
-    Blocks::open(files, shape)
+/// Opens files whose keys are whole lines.
+pub fn open_whole_lines(files: &[PathBuf]) -> Result<Blocks> {
+    Blocks::open(files, KeySpec::whole_line())
 }
 
-/// The bytes between two fields. (A type of its own, since clap takes a vector for an option that is repeated.)
+/// The bytes between two fields. (A type of its own, since clap takes a vector for a repeated option.)
 #[derive(Clone, Debug)]
 struct Separator(Vec<u8>);
 
 impl InputArgs {
-    /// The lines, ready to be read.
+    /// Opens the inputs.
     pub fn open(&self) -> Result<Blocks> {
-        Blocks::open(&self.inputs, self.shape()?)
+        Blocks::open(&self.inputs, self.key_spec()?)
     }
 
-    /// Whether the inputs are files of which every line is a key as it is, and which can be read a second time, quickly.
+    /// Returns whether the inputs are uncompressed files whose keys are whole lines, so that reading them twice is cheap.
     pub fn can_be_read_again(&self) -> Result<bool> {
         let plain = self.inputs.iter().all(|input| source::is_plain(input));
-        Ok(!self.inputs.is_empty() && plain && !self.header && self.shape()?.is_plain())
+        Ok(!self.inputs.is_empty() && plain && !self.header && self.key_spec()?.is_plain())
     }
 
-    /// Separates inputs that are files of umbel from inputs with lines. The latter are `None` if all inputs are files of
-    /// umbel, so that standard input is not read instead.
+    /// Separates saved sketches from inputs with lines. The latter are `None` if all inputs are sketches, so that standard
+    /// input is not read instead.
     pub fn split_saved(&self) -> (Vec<PathBuf>, Option<InputArgs>) {
         let is_saved = |path: &PathBuf| !source::is_stdin(path) && source::is_filter(path);
         let (saved, inputs): (Vec<_>, Vec<_>) = self.inputs.iter().cloned().partition(is_saved);
@@ -122,12 +113,12 @@ impl InputArgs {
         &self.inputs
     }
 
-    /// What an input is called, the first being 0.
+    /// Returns the name of the input with this index, for messages.
     pub fn name(&self, input: usize) -> String {
         source::name(self.inputs.get(input).map_or(Path::new("-"), PathBuf::as_path))
     }
 
-    /// Whether the inputs are files, of any format, so that they can be read once more.
+    /// Returns whether all inputs are files, compressed or not, so that they can be read again.
     pub fn are_files(&self) -> bool {
         !self.inputs.is_empty()
             && !self.inputs.iter().any(|input| source::may_wait(input) || source::is_stdin(input))
@@ -137,10 +128,16 @@ impl InputArgs {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
 
-    /// Prints what there is to print for a key, with a further column.
-    pub fn print_with(&self, lot: &Lot, key: usize, out: &mut Vec<u8>, column: impl FnOnce(&mut Vec<u8>)) {
-        lot.print(key, out);
-        // A new last field of a CSV record comes before its end, of which this is a part.
+    /// Appends the printed form of a key's record, with one more column.
+    pub fn print_with(
+        &self,
+        records: &Records,
+        key: usize,
+        out: &mut Vec<u8>,
+        column: impl FnOnce(&mut Vec<u8>),
+    ) {
+        records.print(key, out);
+        // The carriage return is part of the end of a CSV record, so the new column comes before it.
         let carriage_return = self.csv && out.pop_if(|byte| *byte == b'\r').is_some();
         out.push(b'\t');
         column(out);
@@ -148,12 +145,12 @@ impl InputArgs {
         out.push(self.line_end());
     }
 
-    /// The byte at the end of a line, in and out.
+    /// Returns the byte that ends a line, in and out.
     pub fn line_end(&self) -> u8 {
         if self.null { 0 } else { b'\n' }
     }
 
-    fn shape(&self) -> Result<Shape> {
+    fn key_spec(&self) -> Result<KeySpec> {
         if self.csv && self.null {
             bail!("--csv and -0 exclude each other: a CSV record ends with a newline");
         }
@@ -171,7 +168,7 @@ impl InputArgs {
             (None, false) => b"\t".to_vec(),
         };
         let field = match &self.field {
-            Some(field) => Some(self.which(field)?),
+            Some(field) => Some(self.parse_field(field)?),
             None if self.csv || self.delimiter.is_some() || self.print_field => {
                 let option = if self.csv {
                     "--csv"
@@ -184,7 +181,7 @@ impl InputArgs {
             }
             None => None,
         };
-        Ok(Shape {
+        Ok(KeySpec {
             line_end: self.line_end(),
             separator,
             field,
@@ -197,14 +194,14 @@ impl InputArgs {
         })
     }
 
-    fn which(&self, field: &str) -> Result<shape::Field> {
+    fn parse_field(&self, field: &str) -> Result<Field> {
         match field.parse::<usize>() {
             Ok(0) => bail!("there is no field 0: fields are counted from 1"),
-            Ok(number) => Ok(shape::Field::Number(number - 1)),
+            Ok(number) => Ok(Field::Number(number - 1)),
             Err(_) if !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit()) => {
                 bail!("there is no field {field}: that is more than any line has")
             }
-            Err(_) if self.header => Ok(shape::Field::Name(field.to_owned())),
+            Err(_) if self.header => Ok(Field::Name(field.to_owned())),
             Err(_) => bail!(
                 "field \"{field}\" is a name: add --header if the first line names the fields, or give its number"
             ),
@@ -228,12 +225,4 @@ fn separator(text: &str) -> Result<Separator, String> {
         });
     }
     if bytes.is_empty() { Err("it cannot be empty".to_string()) } else { Ok(Separator(bytes)) }
-}
-
-/// How many threads: a number that makes sense.
-pub fn threads(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(threads @ 1..=1024) => Ok(threads),
-        _ => Err("from 1 to 1024".to_string()),
-    }
 }

@@ -1,12 +1,13 @@
 //! Lines that are a key and its value.
 
-use super::{InputArgs, Separator, separator, threads};
+use super::{InputArgs, Separator, separator};
+use crate::args::number;
 use anyhow::Result;
 use clap::Args;
 use memchr::memmem;
 use std::path::PathBuf;
 
-/// Where pairs come from, and what of them is the key.
+/// Where pairs come from, and how a line is split into key and value.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Input")]
 pub struct PairArgs {
@@ -36,12 +37,12 @@ pub struct PairArgs {
     hex: bool,
 
     /// Work with so many threads (default: all processors)
-    #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = number::threads)]
     threads: Option<usize>,
 }
 
 impl PairArgs {
-    /// The same lines, of which the first field is the key.
+    /// Returns the same inputs, with the first field as the key.
     pub fn keys(&self) -> InputArgs {
         InputArgs {
             inputs: self.inputs.clone(),
@@ -58,7 +59,7 @@ impl PairArgs {
         }
     }
 
-    /// The value in a record; `None` if nothing separates it from the key.
+    /// Returns the value in a record; `None` if the separator is missing.
     pub fn value<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
         let separator = self.delimiter.as_ref().map_or(&b"\t"[..], |Separator(bytes)| bytes);
         let end = match separator {
@@ -69,7 +70,7 @@ impl PairArgs {
         Some(if self.trim { value.trim_ascii() } else { value })
     }
 
-    /// What separates keys from values, in words.
+    /// Returns the separator for messages.
     pub fn separator(&self) -> String {
         match &self.delimiter {
             Some(Separator(bytes)) => format!("{:?}", String::from_utf8_lossy(bytes)),
@@ -77,10 +78,10 @@ impl PairArgs {
         }
     }
 
-    /// The key of a record by itself; `None` if it has none.
+    /// Returns the key of a record; `None` if it has none.
     pub fn key(&self, record: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut key = Vec::new();
-        let found = self.keys().shape()?.key(record, 0, &mut key, &mut Vec::new(), &mut Vec::new());
+        let found = self.keys().key_spec()?.append_key(record, 0, &mut key, &mut Vec::new(), &mut Vec::new());
         Ok(found.ok().map(|()| key))
     }
 }

@@ -1,6 +1,6 @@
-//! One input at a time: opened, decompressed, and asked whether reading it would have to wait.
+//! One input: opened, decompressed, and polled if a read might wait. Checks of inputs and output before the work.
 
-use crate::facts::quoted;
+use crate::report::escaped;
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::{self, File, Metadata};
@@ -13,35 +13,35 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use umbel_text::content::{Format, decoded, decompressed, format, start_of};
 
-/// How long a read waits before it looks whether it is still wanted.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// How long a read waits before it looks at the stop flag.
+const STOP_POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// What standard input is called in messages.
+/// The name of standard input in messages.
 const STDIN: &str = "standard input";
 
 /// An input that is being read.
 pub struct Source {
     reader: Box<dyn Read + Send>,
-    /// For whatever may make a reader wait: not a regular file.
-    slow: Option<OwnedFd>,
+    /// The descriptor to poll, unless the input is a regular file, which never waits.
+    waitable: Option<OwnedFd>,
     stop: Arc<AtomicBool>,
     name: String,
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`; `count` is told how many bytes were read, and after `stop` nothing is
-    /// waited for.
+    /// Opens a file, or standard input for `-`. `count` counts the bytes read; once `stop` is set, no read waits.
     pub fn open(path: &Path, count: Arc<AtomicU64>, stop: Arc<AtomicBool>) -> Result<Source> {
         let name = name(path);
         let failed = || format!("cannot open {name}");
         let file = open_file(path).with_context(failed)?;
         let metadata = file.metadata().with_context(|| format!("cannot examine {name}"))?;
         check_readable(&name, &metadata)?;
-        let slow = match metadata.is_file() {
+        let waitable = match metadata.is_file() {
             true => None,
             false => Some(file.as_fd().try_clone_to_owned().with_context(failed)?),
         };
-        let mut file = Counted { file, slow: slow.is_some(), count, stop: Arc::clone(&stop) };
+        let file = StoppableFile { file, waitable: waitable.is_some(), stop: Arc::clone(&stop) };
+        let mut file = CountedReader::new(file, count);
         let start = start_of(&mut file).with_context(|| format!("cannot read {name}"))?;
         let format = format(&start);
         let whole = Cursor::new(start).chain(file);
@@ -52,37 +52,37 @@ impl Source {
             Some(Format::Zstd) => format!("{name} (as zstd)"),
             _ => name,
         };
-        Ok(Source { reader, slow, stop, name })
+        Ok(Source { reader, waitable, stop, name })
     }
 
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Reads what there is; nothing means the end, or that it should stop.
+    /// Reads the bytes that are available; 0 means the end, or that `stop` is set.
     pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
         loop {
             match self.reader.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // What a decoder misses then is not missing.
+                // A decoder that is stopped early complains about a truncated file.
                 Err(_) if self.stop.load(Relaxed) => return Ok(0),
                 result => return result.with_context(|| format!("cannot read {}", self.name)),
             }
         }
     }
 
-    /// Whether nobody wants more of it, so that what it has given is not all.
+    /// Returns whether reading was stopped before the end.
     pub fn stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }
 
-    /// Whether the next read would wait for someone to write.
+    /// Returns whether the next read would wait for a writer.
     pub fn would_wait(&self) -> bool {
-        self.slow.as_ref().is_some_and(|slow| !ready(slow, &Timespec::default()))
+        self.waitable.as_ref().is_some_and(|waitable| !ready(waitable, &Timespec::default()))
     }
 }
 
-/// Refuses what has no lines, as far as its first bytes tell.
+/// Fails if the format, recognised by the first bytes, has no lines.
 fn check_lines(name: &str, format: Option<Format>) -> Result<()> {
     match format {
         Some(Format::Filter) => {
@@ -97,18 +97,16 @@ fn check_lines(name: &str, format: Option<Format>) -> Result<()> {
     }
 }
 
-/// Opens a list for whoever takes its lines apart, decompressed if need be, or standard input for `-`; `count` is told
-/// how many bytes were read.
+/// Opens a list of lines, decompressed if necessary, or standard input for `-`. `count` counts the bytes read.
 pub fn open_list(path: &Path, count: Arc<AtomicU64>) -> Result<impl Read + Send + use<>> {
     let name = name(path);
-    let file = open_raw(path)?;
-    let counted = Counted { file, slow: false, count, stop: Arc::default() };
+    let counted = CountedReader::new(open_raw(path)?, count);
     let (format, reader) = decompressed(counted).with_context(|| format!("cannot read {name}"))?;
     check_lines(&name, format)?;
     Ok(reader)
 }
 
-/// Opens a file of which the very bytes matter, or standard input for `-`.
+/// Opens a file without decompressing it, or standard input for `-`.
 pub fn open_raw(path: &Path) -> Result<File> {
     let name = name(path);
     let failed = || format!("cannot open {name}");
@@ -117,7 +115,7 @@ pub fn open_raw(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Opens a file that need not be text, or standard input for `-`. What is compressed with gzip or zstd is decompressed.
+/// Opens a file of any content, or standard input for `-`, and decompresses gzip and zstd.
 pub fn open_bytes(path: &Path) -> Result<impl Read + Send + use<>> {
     let file = open_raw(path)?;
     let (_, reader) = decompressed(file).with_context(|| format!("cannot read {}", name(path)))?;
@@ -128,52 +126,80 @@ fn open_file(path: &Path) -> io::Result<File> {
     if is_stdin(path) { Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?)) } else { File::open(path) }
 }
 
-/// Whether there is something to read; also when that cannot be told.
+/// Returns whether there is something to read, or polling fails.
 fn ready(file: &impl AsFd, wait: &Timespec) -> bool {
     poll(&mut [PollFd::new(file, PollFlags::IN)], Some(wait)) != Ok(0)
 }
 
-/// A file that counts the bytes it gives, and waits for more only as long as they are wanted.
-struct Counted {
+/// A file whose reads stop waiting once `stop` is set.
+struct StoppableFile {
     file: File,
-    slow: bool,
-    count: Arc<AtomicU64>,
+    waitable: bool,
     stop: Arc<AtomicBool>,
 }
 
-impl Read for Counted {
+impl Read for StoppableFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Here, below the decoder: what that still holds does not wait for the file.
-        while self.slow && !ready(&self.file, &PATIENCE) {
+        // Wait below the decoder, whose buffered data does not need the file.
+        while self.waitable && !ready(&self.file, &STOP_POLL_INTERVAL) {
             if self.stop.load(Relaxed) {
                 return Ok(0);
             }
         }
-        let read = self.file.read(buffer)?;
+        self.file.read(buffer)
+    }
+}
+
+/// A reader that counts the bytes read.
+pub struct CountedReader<R> {
+    reader: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> CountedReader<R> {
+    /// Adds the number of bytes read from `reader` to `count`.
+    pub fn new(reader: R, count: Arc<AtomicU64>) -> CountedReader<R> {
+        CountedReader { reader, count }
+    }
+}
+
+impl<R: Read> Read for CountedReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
         self.count.fetch_add(read as u64, Relaxed);
         Ok(read)
     }
 }
 
-/// Says so if what is to be asked and the lines were taken for each other; `usage` is the command up to the lines.
-pub fn check_filter_first(usage: &str, filter: &Path, inputs: &[PathBuf]) -> Result<()> {
+/// Fails with a hint if the filter and the input files appear to be swapped; `usage` is the command up to the lines.
+pub fn check_not_swapped(usage: &str, filter: &Path, inputs: &[PathBuf]) -> Result<()> {
     if filter.exists() && !is_filter(filter) && inputs.iter().any(|input| is_filter(input)) {
         bail!("the filter comes first, then the lines: `umbel {usage} {}`", filter.display());
     }
     Ok(())
 }
 
-/// Whether a file is a filter, as far as its first bytes tell.
+/// Returns the error of opening a filter, or the hint of [`check_not_swapped`] if that explains it.
+pub fn explain_swapped(
+    error: anyhow::Error,
+    usage: &str,
+    filter: &Path,
+    inputs: &[PathBuf],
+) -> anyhow::Error {
+    check_not_swapped(usage, filter, inputs).err().unwrap_or(error)
+}
+
+/// Returns whether the first bytes of a file are those of a filter.
 pub fn is_filter(path: &Path) -> bool {
     start_of_file(path).is_some_and(|start| matches!(format(&start), Some(Format::Filter)))
 }
 
-/// Whether a file can be read again, and is not compressed.
+/// Returns whether this is an uncompressed regular file.
 pub fn is_plain(path: &Path) -> bool {
     !is_stdin(path) && start_of_file(path).is_some_and(|start| format(&start).is_none())
 }
 
-/// How a regular file starts. Nothing else is opened: a pipe would wait for its writer.
+/// Returns the first bytes of a regular file. Other files are not opened: a pipe would wait for its writer.
 fn start_of_file(path: &Path) -> Option<Vec<u8>> {
     let regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     if regular { start_of(&mut File::open(path).ok()?).ok() } else { None }
@@ -183,12 +209,12 @@ pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// What an input is called where people read it.
+/// Returns the name of an input for messages.
 pub fn name(path: &Path) -> String {
-    if is_stdin(path) { STDIN.to_string() } else { quoted(path.as_os_str().as_bytes()) }
+    if is_stdin(path) { STDIN.to_string() } else { escaped(path.as_os_str().as_bytes()) }
 }
 
-/// What an input is called where programs read it, as in JSON.
+/// Returns the name of an input for programs, as in JSON.
 pub fn plain_name(path: &Path) -> String {
     if is_stdin(path) { STDIN.to_string() } else { path.display().to_string() }
 }
@@ -200,7 +226,7 @@ fn check_readable(name: &str, metadata: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// The inputs to read; refuses at once what can be seen to fail later, and a terminal on which nobody types.
+/// Returns the inputs to read. Fails early for inputs that cannot be opened, and if standard input is a terminal.
 pub fn resolve(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     if inputs.is_empty() {
         if io::stdin().is_terminal() {
@@ -214,7 +240,7 @@ pub fn resolve(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
         let name = name(path);
         let metadata = fs::metadata(path).with_context(|| format!("cannot open {name}"))?;
         check_readable(&name, &metadata)?;
-        // Opening a pipe would wait for its writer, and take from it what is meant for the real reader.
+        // Opening a pipe would wait for its writer, and take data from the real reader.
         if metadata.is_file() {
             File::open(path).with_context(|| format!("cannot open {name}"))?;
         }
@@ -222,19 +248,19 @@ pub fn resolve(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(inputs.to_vec())
 }
 
-/// How many bytes there are to read; `None` if an input does not know its length.
+/// Returns the total length of the inputs; `None` if one is not a regular file.
 pub fn total_len(inputs: &[PathBuf]) -> Option<u64> {
     inputs
         .iter()
         .try_fold(0, |total: u64, path| regular(path).map(|metadata| total.saturating_add(metadata.len())))
 }
 
-/// Whether opening an input, or reading its first byte, may take as long as someone else likes.
+/// Returns whether opening or reading an input may wait for another process.
 pub fn may_wait(path: &Path) -> bool {
     regular(path).is_none()
 }
 
-/// What is known of an input without opening it, if it is a regular file.
+/// Returns the metadata of an input if it is a regular file.
 fn regular(path: &Path) -> Option<Metadata> {
     let metadata = if is_stdin(path) {
         File::from(io::stdin().as_fd().try_clone_to_owned().ok()?).metadata()
@@ -244,7 +270,7 @@ fn regular(path: &Path) -> Option<Metadata> {
     metadata.ok().filter(Metadata::is_file)
 }
 
-/// Refuses to write over a file that is to be read, by whatever name.
+/// Fails if the output is one of the inputs, by whatever name.
 pub fn check_not_output(inputs: &[PathBuf], output: &Path) -> Result<()> {
     match fs::metadata(output) {
         Ok(output) => check_not(inputs, &output, "write the filter to another file"),
@@ -252,7 +278,7 @@ pub fn check_not_output(inputs: &[PathBuf], output: &Path) -> Result<()> {
     }
 }
 
-/// Whether what is printed goes to a file, and not to a terminal or another program.
+/// Returns whether standard output is a regular file.
 pub fn stdout_is_file() -> bool {
     stdout().is_some_and(|stdout| stdout.is_file())
 }
@@ -261,18 +287,18 @@ fn stdout() -> Option<Metadata> {
     File::from(io::stdout().as_fd().try_clone_to_owned().ok()?).metadata().ok()
 }
 
-/// Whether a file, of which the inode is known, is the one that is printed to.
-pub fn is_stdout(path: impl FnOnce() -> PathBuf, inode: u64) -> bool {
-    // Asked once: it is asked for each of many files, and mostly no file is printed to.
+/// Returns whether a file, whose inode is known, is the one that standard output goes to.
+pub fn is_output_file(path: impl FnOnce() -> PathBuf, inode: u64) -> bool {
+    // Looked up once: this is called for each of many files, and standard output is rarely a file.
     static STDOUT: OnceLock<Option<(u64, u64)>> = OnceLock::new();
     let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
     let stdout = STDOUT.get_or_init(|| stdout().filter(Metadata::is_file).map(identity));
-    // The file itself is asked only if it can be.
+    // Look at the file itself only if the inode matches.
     stdout.is_some_and(|(_, of_stdout)| of_stdout == inode)
         && fs::metadata(path()).ok().map(identity) == *stdout
 }
 
-/// Refuses to print into a file that is to be read: it would never end.
+/// Fails if standard output is one of the inputs, which would then never end.
 pub fn check_not_stdout(inputs: &[PathBuf]) -> Result<()> {
     match stdout() {
         Some(stdout) => check_not(inputs, &stdout, "redirect the output to another file"),

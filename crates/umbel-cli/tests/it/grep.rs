@@ -184,6 +184,18 @@ fn says_so_when_it_has_to_read_everything() {
 }
 
 #[test]
+fn binary_files_are_printed_as_text_on_request() {
+    let shell = Shell::new();
+    shell.write("zero", b"word \0 bytes\nother\nword\n");
+    assert_eq!(shell.run("grep word zero").ok().text(), "umbel: zero: binary file matches\n");
+    for option in ["-a", "--text"] {
+        let found = shell.run(&format!("grep {option} word zero")).ok();
+        assert_eq!(found.text(), "word \0 bytes\nword\n", "{option}");
+    }
+    shell.run("grep --text-only word zero").code(2);
+}
+
+#[test]
 fn what_cannot_be_read_is_named_and_the_rest_is_searched() {
     let shell = Shell::new();
     fs::create_dir_all(shell.path("logs/closed")).unwrap();

@@ -1,10 +1,9 @@
 //! `umbel count add`: more lines into a multiset.
 
-use super::recording::{record, warn_if_noisy};
-use crate::facts::Facts;
-use crate::filters::{Lock, Secrets};
+use crate::filters::{FileLock, Secrets, record, warn_if_noisy};
 use crate::input::{InputArgs, check_not_output};
-use crate::output;
+use crate::report::FilterReport;
+use crate::terminal::output;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,7 +36,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.counts)?;
-    let lock = Lock::take(&args.counts)?;
+    let lock = FileLock::acquire(&args.counts)?;
     let loaded = args.secrets.load(&args.counts, Category::Multiset)?;
     let options = loaded.options();
     let mut counts = AnyCount::try_from(loaded.filter)?;
@@ -46,7 +45,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     drop(lock);
     warn_if_noisy(&counts);
     if args.json {
-        output::json(&Facts::of_filter(&Stored::from(counts), options.meta))?;
+        output::json(&FilterReport::from_filter(&Stored::from(counts), options.meta))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,11 @@
 //! `umbel count build`: a multiset from lines.
 
-use super::recording::{record, warn_if_noisy};
-use crate::commands::DEFAULT_NOISE;
-use crate::commands::writing::WriteArgs;
-use crate::digests;
-use crate::hashing::HashArgs;
+use crate::args::{names, number};
+use crate::filters::{
+    DEFAULT_NOISE, HashArgs, MultisetArgs, SaveArgs, capacity_for, digest_spool, record, warn_if_noisy,
+};
 use crate::input::InputArgs;
-use crate::kind_options::MultisetArgs;
-use crate::output::warn;
-use crate::{names, number};
+use crate::terminal::output::warn;
 use anyhow::Result;
 use std::process::ExitCode;
 use umbel::hash::Strength;
@@ -27,7 +24,7 @@ use umbel::{AnyCount, Hasher, Kind, Spec};
   umbel count build -n 1e8 --keys 1e6 -d ' ' -F 1 -o hosts.umbel access.log.gz")]
 pub struct Args {
     #[command(flatten)]
-    writing: WriteArgs,
+    writing: SaveArgs,
 
     /// Make it for so many lines, repeated ones included (default: as many as there are)
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
@@ -64,7 +61,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             record(&mut counts, &args.input)?;
             counts
         }
-        None => args.keep_digests(hasher)?,
+        None => args.spool_first(hasher)?,
     };
     warn_if_noisy(&counts);
     args.writing.write(&counts.into(), meta, args.hashing.embed_key)?;
@@ -72,25 +69,25 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// An empty multiset for so many recordings of so many different keys, unless --keys says how many.
+    /// Returns an empty multiset for `recordings` of `keys` distinct keys, or of as many as --keys gives.
     fn empty(&self, recordings: u64, keys: Option<u64>, hasher: Hasher) -> Result<AnyCount> {
         let mut options = KindOptions::default();
-        self.options.of_kind(self.kind, &mut options)?;
+        self.options.for_kind(self.kind, &mut options)?;
         options.space_code.keys = options.space_code.keys.or(keys);
         let spec = Spec::new(recordings, self.noise)?.with_hasher(hasher).with_options(options);
         Ok(AnyCount::build(self.kind, &spec)?)
     }
 
-    /// Keeps the digests of all lines, then records them in a multiset that is just large enough.
-    fn keep_digests(&self, hasher: Hasher) -> Result<AnyCount> {
-        // Mistaken options are found before the lines are read.
+    /// Stores the digests of all lines, then records them in a multiset that is just large enough.
+    fn spool_first(&self, hasher: Hasher) -> Result<AnyCount> {
+        // Fail for mistaken options before the lines are read.
         self.empty(1, None, hasher.clone())?;
-        let (digests, distinct) = digests::keep(&self.input, &hasher)?;
+        let (digests, distinct) = digest_spool::collect(&self.input, &hasher)?;
         if digests.count() == 0 {
             warn("there were no lines: the multiset is empty, and made for one; give -n to add to it later");
         }
         self.options.check_keys(&distinct)?;
-        let keys = digests::capacity(digests.count(), &distinct);
+        let keys = capacity_for(digests.count(), &distinct);
         let mut counts = self.empty(digests.count().max(1), Some(keys), hasher)?;
         for piece in digests.into_pieces()? {
             counts.insert_batch(&Hashed(&piece?));

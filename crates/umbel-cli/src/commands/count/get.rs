@@ -1,8 +1,8 @@
 //! `umbel count get`: how often keys came.
 
-use crate::commands::selecting::Selecting;
 use crate::filters::{Secrets, check_whole};
-use crate::input::{InputArgs, Lot, check_filter_first};
+use crate::input::{InputArgs, Records, explain_swapped};
+use crate::pipeline::Select;
 use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
@@ -38,23 +38,25 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    check_filter_first("count get MULTISET", &args.counts, args.input.files())?;
-    let counts = args.secrets.map(&args.counts, Category::Multiset)?;
-    Selecting { line_buffered: args.line_buffered, count: false, quiet: false }.run(
+    let counts = args
+        .secrets
+        .map(&args.counts, Category::Multiset)
+        .map_err(|error| explain_swapped(error, "count get MULTISET", &args.counts, args.input.files()))?;
+    Select { line_buffered: args.line_buffered, count: false, quiet: false }.run(
         &args.input,
-        |lot| ask(args, &counts, lot),
+        |records| query(args, &counts, records),
         || check_whole(&counts, &args.counts),
     )
 }
 
-/// How many of the keys may have been recorded, and what is printed for all of them.
-fn ask(args: &Args, counts: &Mapped, lot: &Lot) -> Result<(u64, Vec<u8>)> {
-    let answers = counts.count_batch(&lot.keys()?)?;
+/// Returns the number of keys that may have been recorded, and the output for all of them.
+fn query(args: &Args, counts: &Mapped, records: &Records) -> Result<(u64, Vec<u8>)> {
+    let answers = counts.count_batch(&records.keys()?)?;
     let mut out = Vec::new();
     for (key, count) in answers.iter().enumerate() {
-        args.input.print_with(lot, key, &mut out, |out| {
+        args.input.print_with(records, key, &mut out, |out| {
             let Multiplicity { low, high, .. } = count;
-            // Memory can be written to.
+            // Writing to memory cannot fail.
             let _ = match never(count) {
                 true => write!(out, "0\t0\t0"),
                 false => write!(out, "{count}\t{low:.0}\t{high:.0}"),
@@ -64,7 +66,7 @@ fn ask(args: &Args, counts: &Mapped, lot: &Lot) -> Result<(u64, Vec<u8>)> {
     Ok((answers.iter().filter(|count| !never(count)).count() as u64, out))
 }
 
-/// Whether a key was certainly never recorded: whoever may have been, may have been at least once.
+/// Returns whether a key was certainly never recorded: a key that may have been has a high limit of at least one.
 fn never(count: &Multiplicity) -> bool {
     count.high == 0.0
 }

@@ -3,7 +3,6 @@
 mod add;
 mod build;
 mod get;
-mod recording;
 
 use anyhow::Result;
 use std::process::ExitCode;

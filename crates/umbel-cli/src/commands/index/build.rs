@@ -1,9 +1,9 @@
 //! `umbel index build`: a filter for each of many files.
 
-use super::ending;
-use crate::filters::unless_exists;
-use crate::number;
-use crate::progress::Progress;
+use super::report_made;
+use crate::args::number;
+use crate::filters::explain_exists;
+use crate::terminal::Progress;
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -65,10 +65,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let progress = Progress::of_bytes(options.bytes.clone(), None);
     let made = index::build(&path, &args.roots, &settings, &options);
     progress.finish();
-    Ok(ending(&made.map_err(|error| unless_exists(error, &path))?))
+    Ok(report_made(&made.map_err(|error| explain_exists(error, &path))?))
 }
 
-/// A directory by its own name, also if it was given as `..`.
+/// Returns a directory by its own name, even if it was given as `..`.
 fn named(root: &Path) -> Result<PathBuf> {
     let absolute = std::path::absolute(root)?;
     Ok(if absolute.file_name().is_some() { absolute } else { std::fs::canonicalize(root)? })

@@ -1,8 +1,7 @@
 //! `umbel index info`: what is in an index, and what it saves.
 
-use crate::facts::{Columns, Rows};
-use crate::output;
-use crate::progress::size;
+use crate::report::{Columns, Rows, size};
+use crate::terminal::output;
 use anyhow::Result;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -28,11 +27,11 @@ pub struct Args {
     json: bool,
 }
 
-/// Words that are nowhere, so many.
-const ABSENT: u64 = 1000;
+/// The number of absent words that the filters are queried for.
+const ABSENT_WORDS: u64 = 1000;
 
 #[derive(Serialize)]
-struct Facts {
+struct IndexReport {
     files: usize,
     filters: u64,
     keys: u64,
@@ -47,11 +46,11 @@ struct Facts {
     block: u64,
     reads_saved: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    list: Vec<FileFacts>,
+    list: Vec<FileReport>,
 }
 
 #[derive(Serialize)]
-struct FileFacts {
+struct FileReport {
     path: String,
     text_bytes: u64,
     keys: u64,
@@ -62,22 +61,22 @@ struct FileFacts {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let index = Index::open(&args.index)?;
-    let facts = facts(&index, args.files)?;
+    let report = describe(&index, args.files)?;
     if args.json {
-        output::json(&facts)?;
+        output::json(&report)?;
     } else if args.files {
-        output::text(list(&facts.list))?;
+        output::text(list(&report.list))?;
     } else {
-        output::text(rows(&index, &facts))?;
+        output::text(rows(&index, &report))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn facts(index: &Index, list: bool) -> Result<Facts> {
+fn describe(index: &Index, list: bool) -> Result<IndexReport> {
     let filters = index.filters();
     let mut named = 0;
-    for number in 0..ABSENT {
-        named += index.count(&[Digest::from_hash(number).salted(ABSENT)])?;
+    for number in 0..ABSENT_WORDS {
+        named += index.count(&[Digest::from_hash(number).salted(ABSENT_WORDS)])?;
     }
     let files = index.files().len();
     let (mut keys, mut text_bytes, mut file_bytes) = (0, 0, 0);
@@ -88,7 +87,7 @@ fn facts(index: &Index, list: bool) -> Result<Facts> {
     }
     let settings = index.settings();
     let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
-    let facts = |file: umbel_text::index::FileFacts| FileFacts {
+    let file_report = |file: umbel_text::index::FileFacts| FileReport {
         path: file.name.display().to_string(),
         text_bytes: file.text,
         keys: file.keys,
@@ -96,7 +95,7 @@ fn facts(index: &Index, list: bool) -> Result<Facts> {
         filter_bytes: file.filter_bits.div_ceil(8),
         compressed: file.compressed,
     };
-    Ok(Facts {
+    Ok(IndexReport {
         files,
         filters,
         keys,
@@ -109,12 +108,12 @@ fn facts(index: &Index, list: bool) -> Result<Facts> {
         rate: settings.rate,
         grams: settings.grams,
         block: settings.block,
-        reads_saved: 1.0 - share(named as f64, (filters * ABSENT) as f64),
-        list: if list { index.files().map(facts).collect() } else { Vec::new() },
+        reads_saved: 1.0 - share(named as f64, (filters * ABSENT_WORDS) as f64),
+        list: if list { index.files().map(file_report).collect() } else { Vec::new() },
     })
 }
 
-fn rows(index: &Index, facts: &Facts) -> Rows {
+fn rows(index: &Index, report: &IndexReport) -> Rows {
     let percent = |share: f64| format!("{:.2} %", 100.0 * share);
     let mut rows = Rows::default();
     let roots: Vec<String> = index.roots().iter().map(|root| root.given.display().to_string()).collect();
@@ -124,24 +123,24 @@ fn rows(index: &Index, facts: &Facts) -> Rows {
     }
     rows.add(
         "finds",
-        match facts.grams {
+        match report.grams {
             Some(length) => format!("whole words, and substrings of {length} bytes or more"),
             None => "whole words".to_string(),
         },
     );
-    rows.add("files", format!("{}, with {} of text", facts.files, size(facts.text_bytes)));
-    rows.add("filters", format!("{}, one for each block of {}", facts.filters, size(facts.block)));
-    rows.add("keys", format!("{}, {:.2} bits each", facts.keys, facts.bits_per_key));
-    rows.add("index", format!("{}, {} of the text", size(facts.index_bytes), percent(facts.share_of_text)));
-    rows.add("memory", format!("{} for each file", size(facts.bytes_per_file.round() as u64)));
+    rows.add("files", format!("{}, with {} of text", report.files, size(report.text_bytes)));
+    rows.add("filters", format!("{}, one for each block of {}", report.filters, size(report.block)));
+    rows.add("keys", format!("{}, {:.2} bits each", report.keys, report.bits_per_key));
+    rows.add("index", format!("{}, {} of the text", size(report.index_bytes), percent(report.share_of_text)));
+    rows.add("memory", format!("{} for each file", size(report.bytes_per_file.round() as u64)));
     rows.add(
         "saves",
-        format!("{} of reads for a word that is nowhere, measured", percent(facts.reads_saved)),
+        format!("{} of reads for a word that is nowhere, measured", percent(report.reads_saved)),
     );
     rows
 }
 
-fn list(files: &[FileFacts]) -> Columns {
+fn list(files: &[FileReport]) -> Columns {
     let mut columns = Columns::new(&["file", "text", "keys", "filters", "memory"]);
     for file in files {
         columns.add(vec![

@@ -5,10 +5,9 @@ mod info;
 mod update;
 mod which;
 
-use crate::output;
+use crate::documents::report_unreadable;
+use crate::terminal::{exit, output};
 use anyhow::Result;
-use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel_text::index::BuildSummary;
 
@@ -40,21 +39,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
 }
 
-/// Says what could not be read, as grep does: the rest is done all the same.
-pub fn report(failed: &[(PathBuf, io::Error)]) {
-    for (path, error) in failed {
-        output::error(format_args!("{}: {error}", path.display()));
-    }
-}
-
-/// What can be said of an index that was made: 0, or 2 if something could not be read.
-fn ending(made: &BuildSummary) -> ExitCode {
-    report(&made.failed);
+/// Reports files that could not be read or changed meanwhile; returns the exit code.
+fn report_made(made: &BuildSummary) -> ExitCode {
+    report_unreadable(&made.failed);
     for path in &made.restless {
         output::warn(format_args!(
             "{} changed while it was read: it will be read in every search until `umbel index update` finds it at rest",
             path.display()
         ));
     }
-    ExitCode::from(if made.failed.is_empty() { 0 } else { super::FAILED })
+    ExitCode::from(if made.failed.is_empty() { 0 } else { exit::FAILED })
 }

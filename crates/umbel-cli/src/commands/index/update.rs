@@ -1,9 +1,8 @@
 //! `umbel index update`: what has changed since an index was made.
 
-use super::ending;
-use crate::filters::Lock;
-use crate::output;
-use crate::progress::Progress;
+use super::report_made;
+use crate::filters::FileLock;
+use crate::terminal::{Progress, output};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,7 +24,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let _lock = Lock::take(&args.index)?;
+    let _lock = FileLock::acquire(&args.index)?;
     let options = Options::default();
     let progress = Progress::of_bytes(options.bytes.clone(), None);
     let made = index::update(&args.index, &options);
@@ -35,5 +34,5 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let (read, kept, dropped) = (made.read, made.files - made.read, made.dropped);
         output::text(format_args!("{read} read, {kept} kept, {dropped} dropped\n"))?;
     }
-    Ok(ending(&made))
+    Ok(report_made(&made))
 }

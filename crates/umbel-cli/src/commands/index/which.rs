@@ -1,8 +1,8 @@
 //! `umbel index which`: the files that may hold a word.
 
-use super::report;
-use crate::commands::{FAILED, found};
-use crate::output::{self, Out};
+use crate::documents::report_unreadable;
+use crate::terminal::exit::{FAILED, found};
+use crate::terminal::output::{self, Out};
 use anyhow::{Result, bail};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -70,6 +70,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         out.write(if args.null { b"\0" } else { b"\n" }, false)?;
     }
     out.finish()?;
-    report(&failed);
+    report_unreadable(&failed);
     Ok(if failed.is_empty() { found(!names.is_empty()) } else { ExitCode::from(FAILED) })
 }

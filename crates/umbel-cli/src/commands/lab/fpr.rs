@@ -1,10 +1,12 @@
 //! `umbel lab fpr`: the rate of a filter on data of one's own.
 
-use crate::commands::NONE;
-use crate::facts::{Rows, percent};
 use crate::filters::Secrets;
 use crate::input::InputArgs;
-use crate::{clock, engine, output};
+use crate::pipeline;
+use crate::report::{Rows, percent};
+use crate::system::clock;
+use crate::terminal::exit::NOT_FOUND;
+use crate::terminal::output;
 use anyhow::{Result, bail};
 use serde_json::json;
 use std::collections::HashSet;
@@ -23,7 +25,7 @@ use umbel::{Hasher, file};
 /// other would accuse one honest filter in twenty: exit code 1 if the promise lies outside of it, be it that the filter is
 /// worse or better than promised. A filter that seems worse has often been asked for keys that are in it.
 #[derive(clap::Args)]
-#[command(mut_arg("inputs", |arg| arg.long("absent").num_args(1).value_name("FILE").required(true).help(ABSENT)))]
+#[command(mut_arg("inputs", |arg| arg.long("absent").num_args(1).value_name("FILE").required(true).help(ABSENT_HELP)))]
 #[command(mut_arg("print_field", |arg| arg.hide(true)))]
 #[command(after_help = "Examples:
   umbel lab fpr seen.umbel --absent others.txt
@@ -44,7 +46,7 @@ pub struct Args {
     input: InputArgs,
 }
 
-const ABSENT: &str = "A file with a key in each line that is not in the filter (repeatable); `-` is standard input. What is \
+const ABSENT_HELP: &str = "A file with a key in each line that is not in the filter (repeatable); `-` is standard input. What is \
                       compressed with gzip or zstd is recognised";
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -54,15 +56,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let mut filter = args.secrets.map_verified(&args.filter, wanted)?.filter;
     filter.advance(clock::now())?;
-    let Asked { lines, queries, positives } = ask(args, &filter)?;
+    let Measurement { lines, queries, positives } = measure(args, &filter)?;
     if queries == 0 {
         bail!("there are no lines in {}", args.input.name(0));
     }
     let stats = filter.stats();
-    // Of an empty filter it may be -0.
+    // The rate of an empty filter may be -0.
     let (promised, measured) = (stats.rate_now + 0.0, positives as f64 / queries as f64);
     let [shown, judged] = [Z_95, Z_999].map(|z| wilson(positives, queries, z));
-    let verdict = Verdict::of(promised, judged);
+    let verdict = Verdict::from_interval(promised, judged);
     let expected = promised * queries as f64;
     if args.json {
         output::json(&json!({
@@ -81,64 +83,64 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         if let Some(target) = stats.rate_target {
             rows.add("at capacity", percent(target));
         }
-        rows.add("verdict", verdict.sentence());
+        rows.add("verdict", verdict.describe());
         output::text(rows)?;
-        if expected < ENOUGH {
+        if expected < MIN_EXPECTED_POSITIVES {
             output::warn(format_args!(
                 "only {expected:.1} positives were to be expected: more keys would tell more"
             ));
         }
     }
-    Ok(if verdict == Verdict::AsPromised { ExitCode::SUCCESS } else { ExitCode::from(NONE) })
+    Ok(if verdict == Verdict::AsPromised { ExitCode::SUCCESS } else { ExitCode::from(NOT_FOUND) })
 }
 
-/// Below so many expected positives hardly anything can be said.
-const ENOUGH: f64 = 10.0;
+/// With fewer expected positives, the measurement says little.
+const MIN_EXPECTED_POSITIVES: f64 = 10.0;
 
-struct Asked {
+struct Measurement {
     lines: u64,
-    /// Different keys.
+    /// The number of distinct keys.
     queries: u64,
     positives: u64,
 }
 
-/// Asks every key once: one that comes again would only repeat its answer.
-fn ask(args: &Args, filter: &Stored) -> Result<Asked> {
+/// Queries the filter for every distinct key.
+fn measure(args: &Args, filter: &Stored) -> Result<Measurement> {
     let hasher = Hasher::default();
     let mut seen = HashSet::new();
-    let mut asked = Asked { lines: 0, queries: 0, positives: 0 };
-    engine::run(
+    let mut measurement = Measurement { lines: 0, queries: 0, positives: 0 };
+    pipeline::run(
         args.input.open()?,
         args.input.threads(),
-        |_, lot| {
-            let keys = lot.keys()?;
+        |_, records| {
+            let keys = records.keys()?;
             Ok((hasher.digest_batch(&keys), filter.contains_batch(&keys)))
         },
         |(digests, answers), _| {
-            asked.lines += digests.len() as u64;
+            measurement.lines += digests.len() as u64;
             for (digest, answer) in digests.iter().zip(answers.iter()) {
                 if seen.insert(digest.get()) {
-                    asked.queries += 1;
-                    asked.positives += u64::from(answer);
+                    measurement.queries += 1;
+                    measurement.positives += u64::from(answer);
                 }
             }
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    Ok(asked)
+    Ok(measurement)
 }
 
 /// Quantiles of the normal distribution for intervals of 95 % and 99.9 %.
 const Z_95: f64 = 1.959_963_985;
 const Z_999: f64 = 3.290_526_731;
 
-/// The interval of Wilson (1927) for a share.
+/// Returns the interval of Wilson (1927) for a share.
 fn wilson(positives: u64, queries: u64, z: f64) -> (f64, f64) {
     let (n, share) = (queries as f64, positives as f64 / queries as f64);
     let middle = share + z * z / (2.0 * n);
     let half = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z * z / n;
-    // At the ends of the scale the formula misses them by its rounding.
+    // Rounding would miss the ends of the scale.
     let low = if positives == 0 { 0.0 } else { ((middle - half) / scale).max(0.0) };
     let high = if positives == queries { 1.0 } else { ((middle + half) / scale).min(1.0) };
     (low, high)
@@ -152,7 +154,7 @@ enum Verdict {
 }
 
 impl Verdict {
-    fn of(promised: f64, (low, high): (f64, f64)) -> Verdict {
+    fn from_interval(promised: f64, (low, high): (f64, f64)) -> Verdict {
         match promised {
             promised if promised < low => Verdict::Worse,
             promised if promised > high => Verdict::Better,
@@ -160,7 +162,7 @@ impl Verdict {
         }
     }
 
-    /// As programs read it.
+    /// Returns the name of the verdict, for programs.
     fn name(self) -> &'static str {
         match self {
             Verdict::AsPromised => "as promised",
@@ -169,7 +171,7 @@ impl Verdict {
         }
     }
 
-    fn sentence(self) -> &'static str {
+    fn describe(self) -> &'static str {
         match self {
             Verdict::AsPromised => "as promised: the promise lies in the interval of 99.9 %",
             Verdict::Worse => {
@@ -199,8 +201,8 @@ mod tests {
     #[test]
     fn both_sides_are_outside() {
         let interval = (0.009, 0.011);
-        assert_eq!(Verdict::of(0.01, interval), Verdict::AsPromised);
-        assert_eq!(Verdict::of(0.008, interval), Verdict::Worse);
-        assert_eq!(Verdict::of(0.012, interval), Verdict::Better);
+        assert_eq!(Verdict::from_interval(0.01, interval), Verdict::AsPromised);
+        assert_eq!(Verdict::from_interval(0.008, interval), Verdict::Worse);
+        assert_eq!(Verdict::from_interval(0.012, interval), Verdict::Better);
     }
 }

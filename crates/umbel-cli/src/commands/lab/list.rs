@@ -1,7 +1,7 @@
 //! `umbel lab list`: what there is to be reproduced.
 
-use crate::facts::{Columns, Rows};
-use crate::output;
+use crate::report::{Columns, Rows};
+use crate::terminal::output;
 use anyhow::Result;
 use std::process::ExitCode;
 use umbel_lab::Parameter;

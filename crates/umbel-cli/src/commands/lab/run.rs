@@ -1,10 +1,8 @@
 //! `umbel lab run`: experiments, and their report.
 
-use crate::commands::NONE;
-use crate::input;
-use crate::number;
-use crate::output;
-use crate::progress::Progress;
+use crate::args::number;
+use crate::terminal::exit::NOT_FOUND;
+use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
 use std::collections::HashSet;
 use std::fs;
@@ -50,7 +48,7 @@ pub struct Args {
     parameters: Vec<(String, f64)>,
 
     /// How many experiments run at once; those that measure times run alone [default: as many as there are processors]
-    #[arg(short = 'j', long, value_name = "N", value_parser = input::threads)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = number::threads)]
     threads: Option<usize>,
 }
 
@@ -72,20 +70,20 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         done.fetch_add(1, Relaxed);
     };
     let failed = || format!("cannot write the report to {}", args.out.display());
-    // What cannot be written is better known before the work than after it.
+    // Fail before the work if the report cannot be written.
     fs::create_dir_all(&args.out).with_context(failed)?;
     tempfile::tempfile_in(&args.out).with_context(failed)?;
     let outcomes = umbel_lab::run(&experiments, &lab, threads, &count);
     progress.finish();
     for outcome in &outcomes {
-        output::text(format_args!("{}\n", told(outcome)))?;
+        output::text(format_args!("{}\n", describe(outcome)))?;
     }
     umbel_lab::report(&args.out, &lab, &outcomes)?;
     output::text(format_args!("the report is {}\n", args.out.join("index.html").display()))?;
-    Ok(if outcomes.iter().all(Outcome::holds) { ExitCode::SUCCESS } else { ExitCode::from(NONE) })
+    Ok(if outcomes.iter().all(Outcome::holds) { ExitCode::SUCCESS } else { ExitCode::from(NOT_FOUND) })
 }
 
-/// `n=1e6`: a name, and a number as people write it.
+/// Parses `n=1e6`: a name, and a number as people write it.
 fn assignment(text: &str) -> Result<(String, f64), String> {
     let wrong = || "write it as n=1000, n=1e6, n=10M, p=0.01 or p=1%";
     let (name, value) =
@@ -95,8 +93,8 @@ fn assignment(text: &str) -> Result<(String, f64), String> {
     Ok((name.to_string(), value.or_else(plain).ok_or_else(wrong)?))
 }
 
-/// An outcome in a line, and in further ones what does not hold.
-fn told(outcome: &Outcome) -> String {
+/// Describes an outcome in a line, followed by a line for each criterion that does not hold.
+fn describe(outcome: &Outcome) -> String {
     let id = outcome.about.id;
     let findings = match &outcome.findings {
         Ok(findings) => findings,
@@ -123,7 +121,7 @@ impl Args {
                 None => bail!("there is no experiment {id:?}: `umbel lab list` names them"),
             }
         }
-        // Asked for twice, it is run once.
+        // An experiment that is named twice is run once.
         let mut known = HashSet::new();
         experiments.retain(|experiment| known.insert(experiment.about().id));
         Ok(experiments)

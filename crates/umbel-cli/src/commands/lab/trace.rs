@@ -1,7 +1,8 @@
 //! `umbel lab trace`: the worked examples of the literature, step by step.
 
-use crate::facts::Rows;
-use crate::{filters, output};
+use crate::filters;
+use crate::report::Rows;
+use crate::terminal::output;
 use anyhow::{Context, Result, anyhow};
 use clap::builder::PossibleValuesParser;
 use std::fs;
@@ -85,8 +86,8 @@ fn draw(args: &Args, path: &Path, traces: &[Trace]) -> Result<()> {
     Ok(())
 }
 
-/// The whole file or none, and over no other unless that is wanted.
+/// Writes a file atomically; an existing one is replaced only with `force`.
 fn write(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
     let placing = Placing { create_new: !force, ..Placing::default() };
-    file::save_bytes(path, bytes, placing).map(drop).map_err(|error| filters::unless_exists(error, path))
+    file::save_bytes(path, bytes, placing).map(drop).map_err(|error| filters::explain_exists(error, path))
 }

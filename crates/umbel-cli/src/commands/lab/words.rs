@@ -1,9 +1,10 @@
 //! `umbel lab words`: the classic experiment with a list of words of one's own.
 
-use crate::engine;
-use crate::facts::Rows;
+use crate::args::number;
 use crate::input::{InputArgs, is_stdin};
-use crate::{number, output};
+use crate::pipeline;
+use crate::report::Rows;
+use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -19,7 +20,7 @@ use umbel_lab::{WordsReport, words};
 /// that come twice count once, empty lines do not count, and a carriage return at the end of a line is no part of the word.
 /// Without -p the rate is asked for, if standard input is a terminal.
 #[derive(clap::Args)]
-#[command(mut_arg("inputs", |arg| arg.value_name("FILE").required(true).help(FILES)))]
+#[command(mut_arg("inputs", |arg| arg.value_name("FILE").required(true).help(FILES_HELP)))]
 #[command(mut_arg("print_field", |arg| arg.hide(true)))]
 #[command(after_help = "Examples:
   umbel lab words words.txt
@@ -46,14 +47,14 @@ pub struct Args {
     input: InputArgs,
 }
 
-const FILES: &str = "Files with a word in each line; `-` is standard input. What is compressed with gzip or zstd is recognised";
+const FILES_HELP: &str = "Files with a word in each line; `-` is standard input. What is compressed with gzip or zstd is recognised";
 
-/// More would take longer than anybody waits, and all memory.
-const MOST_QUERIES: u64 = 100_000_000;
+/// The most random words; more would take too long and too much memory.
+const MAX_QUERIES: u64 = 100_000_000;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    if !(1..=MOST_QUERIES).contains(&args.queries) {
-        bail!("--queries is from 1 to {MOST_QUERIES}, not {}", args.queries);
+    if !(1..=MAX_QUERIES).contains(&args.queries) {
+        bail!("--queries is from 1 to {MAX_QUERIES}, not {}", args.queries);
     }
     let reads_stdin = args.input.files().iter().any(|file| is_stdin(file));
     if args.fpr.is_none() && (reads_stdin || !io::stdin().is_terminal()) {
@@ -65,7 +66,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let fpr = match args.fpr {
         Some(fpr) => fpr,
-        None => ask(&mut io::stdin().lock(), &mut io::stderr())?,
+        None => prompt_rate(&mut io::stdin().lock(), &mut io::stderr())?,
     };
     let report = words(&list, fpr, args.queries, args.seed)?;
     if args.json {
@@ -77,19 +78,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             "computed": computed, "rounded": rounded,
         }))?;
     } else {
-        output::text(told(&report))?;
+        output::text(describe(&report))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The words of all lines, as often as they are there.
+/// Reads the words of all lines.
 fn read(input: &InputArgs) -> Result<Vec<Vec<u8>>> {
     let mut list = Vec::new();
-    engine::run(
+    pipeline::run(
         input.open()?,
         input.threads(),
-        |_, lot| {
-            let keys = lot.keys()?;
+        |_, records| {
+            let keys = records.keys()?;
             let word = |i| keys.with_bytes(i, |key| key.strip_suffix(b"\r").unwrap_or(key).to_vec());
             Ok((0..keys.len()).map(word).filter(|word| !word.is_empty()).collect::<Vec<_>>())
         },
@@ -101,14 +102,14 @@ fn read(input: &InputArgs) -> Result<Vec<Vec<u8>>> {
     Ok(list)
 }
 
-/// Asks for a rate until there is one.
-fn ask(from: &mut impl BufRead, to: &mut impl Write) -> Result<f64> {
+/// Prompts for a rate until a valid one is entered.
+fn prompt_rate(from: &mut impl BufRead, to: &mut impl Write) -> Result<f64> {
     let failed = "cannot ask for the rate";
     loop {
         write!(to, "false-positive rate, between 0 and 1: ").and_then(|()| to.flush()).context(failed)?;
         let mut line = Vec::new();
         if from.read_until(b'\n', &mut line).context(failed)? == 0 {
-            // The question stands in an open line.
+            // End the line of the prompt.
             let _ = writeln!(to);
             bail!("no rate was given");
         }
@@ -119,7 +120,7 @@ fn ask(from: &mut impl BufRead, to: &mut impl Write) -> Result<f64> {
     }
 }
 
-fn told(report: &WordsReport) -> Rows {
+fn describe(report: &WordsReport) -> Rows {
     let mut rows = Rows::default();
     rows.add("p, the rate asked for", report.p);
     rows.add("n, different words", report.n);
@@ -143,15 +144,15 @@ mod tests {
 
     #[test]
     fn a_wrong_rate_gets_a_sentence_and_the_question_again() {
-        let mut said = Vec::new();
-        let rate = ask(&mut &b"0\n2\nx\n\n 4% \nmore"[..], &mut said).unwrap();
+        let mut printed = Vec::new();
+        let rate = prompt_rate(&mut &b"0\n2\nx\n\n 4% \nmore"[..], &mut printed).unwrap();
         assert!((rate - 0.04).abs() < 1e-12);
-        let said = String::from_utf8(said).unwrap();
-        assert_eq!(said.matches("between 0 and 1: ").count(), 5, "{said}");
+        let printed = String::from_utf8(printed).unwrap();
+        assert_eq!(printed.matches("between 0 and 1: ").count(), 5, "{printed}");
         for sentence in ["a rate lies between 0 and 1\n", "2% is 0.02\n", "not a rate: write it as 0.01"] {
-            assert!(said.contains(sentence), "{said}");
+            assert!(printed.contains(sentence), "{printed}");
         }
-        let error = ask(&mut &b"1\n"[..], &mut Vec::new()).unwrap_err();
+        let error = prompt_rate(&mut &b"1\n"[..], &mut Vec::new()).unwrap_err();
         assert_eq!(error.to_string(), "no rate was given");
     }
 }

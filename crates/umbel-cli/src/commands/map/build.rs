@@ -1,15 +1,11 @@
 //! `umbel map build`: a map from pairs of keys and values.
 
-use super::conflict::{Kept, explain};
-use super::pairs;
-use super::values::{Values, Wanted, wanted};
-use crate::commands::DEFAULT_RATE;
-use crate::commands::constructing::{append, constructing};
-use crate::commands::writing::WriteArgs;
-use crate::fitting::{self, Limit};
-use crate::hashing::HashArgs;
+use crate::args::{names, number};
+use crate::filters::budget::{self, MemoryLimit};
+use crate::filters::construct::{append, with_progress};
+use crate::filters::{DEFAULT_RATE, HashArgs, SaveArgs};
 use crate::input::PairArgs;
-use crate::{names, number};
+use crate::maps::{KeptInput, ValueSpec, Values, explain_conflict, read_pairs, value_spec};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,7 +28,7 @@ use umbel::{AnyMap, Hasher, Kind, Spec};
   umbel map build --mutable --values free,taken,closed -o seats.umbel < seats.tsv")]
 pub struct Args {
     #[command(flatten)]
-    writing: WriteArgs,
+    writing: SaveArgs,
 
     /// The share of keys that are not in the map to which it may give a value all the same [default: 1%]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
@@ -48,8 +44,8 @@ pub struct Args {
 
     /// The values that there can be: a list as red,green,blue, or @FILE with one in each line, or 0..N for the integers up
     /// to N; of a mutable map, those that may come later too (default: those that there are)
-    #[arg(long, value_name = "LIST|@FILE|0..N", value_parser = wanted)]
-    values: Option<Wanted>,
+    #[arg(long, value_name = "LIST|@FILE|0..N", value_parser = value_spec)]
+    values: Option<ValueSpec>,
 
     /// Take no more memory than this; refused if -p asks for more, otherwise the rate is what it allows
     #[arg(long, value_name = "SIZE", value_parser = number::bytes)]
@@ -68,7 +64,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let inputs = args.input.keys();
-    let values = args.values.as_ref().and_then(Wanted::file);
+    let values = args.values.as_ref().and_then(ValueSpec::file);
     let inputs: Vec<PathBuf> = inputs.files().iter().cloned().chain(values).collect();
     let meta = args.writing.check(&inputs, &args.hashing.secrets)?;
     args.writing.write(&args.build()?, meta, args.hashing.embed_key)?;
@@ -76,13 +72,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// What --max-bytes allows, of which the names of values take a part.
-    fn limit(&self, book: Option<&CodeBook>) -> Option<Limit> {
+    /// Returns the limit of --max-bytes, of which the names of values take a part.
+    fn limit(&self, book: Option<&CodeBook>) -> Option<MemoryLimit> {
         let names: u64 = book.map_or(0, |book| book.iter().map(|name| name.len() as u64 + 8).sum());
-        self.max_bytes.map(|bytes| Limit { bytes, beside: names.next_multiple_of(64) })
+        self.max_bytes.map(|bytes| MemoryLimit { bytes, overhead: names.next_multiple_of(64) })
     }
 
-    /// What a map of so many keys with values up to this one is to be.
+    /// Returns the spec of a map with `count` keys and values up to `largest`.
     fn spec(&self, count: u64, largest: Option<u64>, hasher: &Hasher) -> Result<Spec> {
         let mut options = KindOptions::default();
         options.bloomier.largest = largest;
@@ -94,20 +90,20 @@ impl Args {
         let hasher = self.hashing.hasher(self.hash)?;
         let kind = if self.mutable { Kind::BloomierMutable } else { self.kind };
         let (input, mut values) = (self.input.keys(), Values::new(self.values.as_ref())?);
-        // Mistaken options are found before the lines are read.
+        // Fail for mistaken options before the lines are read.
         plan(kind, &self.spec(1, Some(values.largest()), &hasher)?)?;
-        let kept = Kept::new(&input);
+        let kept = KeptInput::new(&input);
         let mut pairs = Vec::new();
-        pairs::read(
+        read_pairs(
             input.open()?,
             &self.input,
             &hasher,
             &mut values,
-            |lot| kept.copy(lot),
-            |values, piece, copy, _| {
+            |records| kept.copy(records),
+            |values, block, copy, _| {
                 kept.keep(copy);
-                let numbers = values.numbers(piece, &mut pairs);
-                append(&mut pairs, piece.pairs(&numbers))
+                let numbers = values.numbers(block, &mut pairs);
+                append(&mut pairs, block.pairs(&numbers))
             },
         )?;
         if pairs.is_empty() {
@@ -115,7 +111,7 @@ impl Args {
         }
         let (largest, book) = values.finish(&mut pairs)?;
         if self.max_bytes.is_some() {
-            // What fits depends on how many different ones there are.
+            // The rate that fits depends on the number of distinct pairs.
             pairs.sort_unstable();
             pairs.dedup();
         }
@@ -123,13 +119,13 @@ impl Args {
         let found = || pairs.iter().map(|(_, value)| *value).max();
         let count = pairs.len() as u64;
         let spec = self.spec(count, largest.or(named).or_else(found), &hasher)?;
-        let spec = fitting::within(kind, spec, self.limit(book.as_ref()), self.fpr)?;
+        let spec = budget::fit(kind, spec, self.limit(book.as_ref()), self.fpr)?;
         let build =
             |construction: &Construction<'_>| AnyMap::from_pairs(kind, &spec, pairs, book, construction);
-        match constructing(input.threads(), count, build) {
+        match with_progress(input.threads(), count, build) {
             Err(umbel::Error::Conflict { digest, values: numbers }) => {
                 let values = numbers.map(|number| values.name(number));
-                Err(explain(&self.input, &hasher, digest, &kept, values)?)
+                Err(explain_conflict(&self.input, &hasher, digest, &kept, values)?)
             }
             map => Ok(map?.into()),
         }

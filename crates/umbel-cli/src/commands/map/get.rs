@@ -1,8 +1,8 @@
 //! `umbel map get`: the values of keys.
 
-use crate::commands::selecting::Selecting;
 use crate::filters::{Secrets, check_whole};
-use crate::input::{InputArgs, Lot, check_filter_first};
+use crate::input::{InputArgs, Records, explain_swapped};
+use crate::pipeline::Select;
 use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
@@ -50,20 +50,22 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    check_filter_first("map get MAP", &args.map, args.input.files())?;
-    let map = args.secrets.map(&args.map, Category::Map)?;
+    let map = args
+        .secrets
+        .map(&args.map, Category::Map)
+        .map_err(|error| explain_swapped(error, "map get MAP", &args.map, args.input.files()))?;
     let book = map.book()?;
     let Args { line_buffered, count, quiet, .. } = *args;
-    Selecting { line_buffered, count, quiet }.run(
+    Select { line_buffered, count, quiet }.run(
         &args.input,
-        |lot| ask(args, &map, book, lot),
+        |records| query(args, &map, book, records),
         || check_whole(&map, &args.map),
     )
 }
 
-/// How many lines are selected, and what is printed for them.
-fn ask(args: &Args, map: &Mapped, book: Option<&CodeBook>, lot: &Lot) -> Result<(u64, Vec<u8>)> {
-    let values = map.get_batch(&lot.keys()?)?;
+/// Returns the number of selected lines, and their output.
+fn query(args: &Args, map: &Mapped, book: Option<&CodeBook>, records: &Records) -> Result<(u64, Vec<u8>)> {
+    let values = map.get_batch(&records.keys()?)?;
     let count = values.iter().filter(|value| value.is_some() != args.invert).count() as u64;
     let mut out = Vec::new();
     if args.quiet || args.count {
@@ -72,13 +74,13 @@ fn ask(args: &Args, map: &Mapped, book: Option<&CodeBook>, lot: &Lot) -> Result<
     for (key, value) in values.iter().enumerate() {
         match value {
             Some(number) if !args.invert => {
-                args.input.print_with(lot, key, &mut out, |out| match book {
+                args.input.print_with(records, key, &mut out, |out| match book {
                     Some(book) => out.extend_from_slice(&book.get(*number).unwrap_or_default()),
-                    // Memory can be written to.
+                    // Writing to memory cannot fail.
                     None => drop(write!(out, "{number}")),
                 });
             }
-            None if args.invert => lot.print_lines(key..key + 1, &mut out),
+            None if args.invert => records.print_lines(key..key + 1, &mut out),
             _ => {}
         }
     }

@@ -1,11 +1,8 @@
 //! `umbel map`: values for keys.
 
 mod build;
-mod conflict;
 mod get;
-mod pairs;
 mod set;
-mod values;
 
 use anyhow::Result;
 use std::process::ExitCode;

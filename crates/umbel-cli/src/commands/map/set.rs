@@ -1,11 +1,10 @@
 //! `umbel map set`: other values for keys.
 
-use super::pairs;
-use super::values::Values;
-use crate::commands::NONE;
-use crate::filters::{Lock, Secrets, check_holds};
-use crate::input::{Lines, PairArgs, check_not_output};
-use crate::output::{self, Out, is_broken_pipe, warn};
+use crate::filters::{FileLock, Secrets, check_category};
+use crate::input::{OutputLines, PairArgs, check_not_output};
+use crate::maps::{Values, read_pairs};
+use crate::terminal::exit::NOT_FOUND;
+use crate::terminal::output::{self, Out, is_broken_pipe, warn};
 use anyhow::{Result, bail};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -44,9 +43,9 @@ pub struct Args {
     input: PairArgs,
 }
 
-/// What has become of the lines, by the names that scripts rely on.
+/// The numbers of values that were set or not, with the names that scripts rely on.
 #[derive(Default, Serialize)]
-struct Outcome {
+struct SetCounts {
     set: u64,
     not_present: u64,
 }
@@ -55,72 +54,72 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let input = args.input.keys();
     check_not_output(input.files(), &args.map)?;
     let kind = file::inspect(&args.map)?.kind;
-    check_holds(&args.map, kind, Category::Map)?;
+    check_category(&args.map, kind, Category::Map)?;
     if kind != Kind::BloomierMutable {
         bail!(
             "the values of {} cannot be changed: it is a {kind} map, whose values are part of what it was made from; build it with --mutable",
             args.map.display()
         );
     }
-    let lock = Lock::take(&args.map)?;
+    let lock = FileLock::acquire(&args.map)?;
     let loaded = args.secrets.load(&args.map, Category::Map)?;
     let options = loaded.options();
     let mut map = AnyMap::try_from(loaded.filter)?;
-    let outcome = match set(args, &mut map) {
-        // Nobody knows which of the lines the reader has seen.
+    let counts = match set(args, &mut map) {
+        // It is unknown which lines the reader has seen.
         Err(error) if is_broken_pipe(&error) => {
             bail!("{} stays as it was, because the output was closed before the end", args.map.display())
         }
         result => result?,
     };
-    // What cannot be told is not done.
+    // Print before saving, so that nothing changes if the result cannot be reported.
     if args.json {
-        output::json(&outcome)?;
+        output::json(&counts)?;
     }
-    if outcome.set > 0 {
+    if counts.set > 0 {
         file::save(&args.map, &map, &options)?;
     }
     drop(lock);
-    match outcome.not_present {
+    match counts.not_present {
         0 => return Ok(ExitCode::SUCCESS),
         1 => warn("1 key is not in the map"),
         more => warn(format_args!("{more} keys are not in the map")),
     }
-    Ok(ExitCode::from(NONE))
+    Ok(ExitCode::from(NOT_FOUND))
 }
 
 /// Sets all values, in the order of the lines.
-fn set(args: &Args, map: &mut AnyMap) -> Result<Outcome> {
+fn set(args: &Args, map: &mut AnyMap) -> Result<SetCounts> {
     let hasher = map.hasher().clone();
     let mut values = match map.book() {
         Some(book) => Values::Named(book.iter().collect()),
         None => Values::Integers(map.largest_value()),
     };
     let mut out = Out::new(false)?;
-    let mut outcome = Outcome::default();
+    let mut counts = SetCounts::default();
     let printing = !args.quiet && !args.json;
-    pairs::read(
+    read_pairs(
         args.input.keys().open()?.printing()?,
         &args.input,
         &hasher,
         &mut values,
-        |lot| printing.then(|| lot.to_lines()),
-        |values, piece, lines: Option<Lines>, _| {
-            let numbers = values.numbers(piece, &mut []);
-            let mut strangers = Vec::new();
-            for (i, (digest, value)) in piece.pairs(&numbers).enumerate() {
+        |records| printing.then(|| records.to_lines()),
+        |values, block, lines: Option<OutputLines>, _| {
+            let numbers = values.numbers(block, &mut []);
+            let mut absent = Vec::new();
+            for (i, (digest, value)) in block.pairs(&numbers).enumerate() {
                 if map.set_digest(digest, value)? {
-                    outcome.set += 1;
+                    counts.set += 1;
                     continue;
                 }
-                outcome.not_present += 1;
+                counts.not_present += 1;
                 if let Some(lines) = &lines {
-                    strangers.extend_from_slice(lines.get(i..i + 1));
+                    absent.extend_from_slice(lines.get(i..i + 1));
                 }
             }
-            out.write(&strangers, false)
+            out.write(&absent, false)
         },
     )?;
     out.finish()?;
-    Ok(outcome)
+    Ok(counts)
 }

@@ -1,22 +1,18 @@
 //! `umbel net attribute`: who carried an excerpt, or parts of a document.
 
-use super::document;
-use crate::commands::{FAILED, found};
-use crate::facts::Columns;
-use crate::output::{self, warn};
-use crate::progress::size;
+use crate::packets::document;
+use crate::packets::findings::{self, count};
+use crate::report::size;
+use crate::terminal::exit;
+use crate::terminal::output::warn;
 use crate::{hex, input};
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
 use std::io::Read;
-use std::net::IpAddr;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel_net::Error;
-use umbel_net::attribution::{
-    Answer, ExcerptFindings, Finding, Listed, Pair, Searched, Store, Trust, Unread, WINDOW,
-};
+use umbel_net::attribution::{Answer, Store, Unread};
 use umbel_net::capture::Timestamp;
 use umbel_net::network::Prefix;
 use umbel_net::rfc3339;
@@ -75,6 +71,9 @@ pub struct Args {
     json: bool,
 }
 
+/// The most bytes read, so that an endless file does not fill the memory.
+const MAX_EXCERPT_BYTES: u64 = 1 << 28;
+
 pub fn run(args: &Args) -> Result<ExitCode> {
     if let (Some(from), Some(to)) = (args.from, args.to)
         && from > to
@@ -87,25 +86,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let store = Store::open(&args.store)?;
     if args.document.is_some() {
         let answer = store.find_parts(&sought, times)?;
-        let any = document::tell(&answer, sought.len(), &args.local, args.json)?;
+        let any = document::print(&answer, sought.len(), &args.local, args.json)?;
         return Ok(verdict(any, &answer));
     }
     let answer = store.find(&sought, times)?;
-    let mut lines: Vec<Line<'_>> = lines(args, &answer).collect();
-    lines.sort_by(|one, other| one.finding.chance.total_cmp(&other.finding.chance));
-    let expected = sum(answer.searched.iter().map(|searched| searched.found.expected));
-    if args.json {
-        output::json(&json!({
-            "findings": lines.iter().map(Line::facts).collect::<Vec<_>>(), "expected_by_chance": expected,
-            "epochs_searched": answer.searched.len(), "epochs_unread": answer.unread.len(),
-        }))?;
-    } else {
-        print(&lines, &answer, expected)?;
-    }
-    Ok(verdict(!lines.is_empty(), &answer))
+    let any = findings::print(&answer, &args.local, args.json)?;
+    Ok(verdict(any, &answer))
 }
 
-/// Names the epochs that could not be read or asked. Without them nobody can say that there is nothing.
+/// Warns of epochs that could not be searched, and returns the exit code. If some could not be, a search without a finding
+/// fails.
 fn verdict<T>(any: bool, answer: &Answer<T>) -> ExitCode {
     let is_refusal = |unread: &&Unread| matches!(unread.error, Error::Filter(umbel::Error::Parameter { .. }));
     for unread in answer.unread.iter().filter(|unread| !is_refusal(unread)) {
@@ -113,21 +103,24 @@ fn verdict<T>(any: bool, answer: &Answer<T>) -> ExitCode {
     }
     let refused = answer.unread.iter().filter(is_refusal);
     if let Some(last) = refused.clone().next_back() {
-        // All that were recorded in the same way say the same.
+        // All epochs that were recorded in the same way refuse with the same error.
         warn(format_args!("{} left out: {:#}", count(refused.count(), "epoch"), last.error));
     }
-    if any || answer.unread.is_empty() { found(any) } else { ExitCode::from(FAILED) }
+    if any || answer.unread.is_empty() { exit::found(any) } else { ExitCode::from(exit::FAILED) }
 }
 
 impl Args {
-    /// The bytes that are looked for.
+    /// Returns the bytes to search for.
     fn sought(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         if let Some(path) = self.excerpt.as_ref().or(self.document.as_ref()) {
             let failed = || format!("cannot read {}", input::name(path));
-            input::open_raw(path)?.take(LONGEST + 1).read_to_end(&mut bytes).with_context(failed)?;
-            if bytes.len() as u64 > LONGEST {
-                bail!("{} is too long: it has more than {}", input::name(path), size(LONGEST));
+            input::open_raw(path)?
+                .take(MAX_EXCERPT_BYTES + 1)
+                .read_to_end(&mut bytes)
+                .with_context(failed)?;
+            if bytes.len() as u64 > MAX_EXCERPT_BYTES {
+                bail!("{} is too long: it has more than {}", input::name(path), size(MAX_EXCERPT_BYTES));
             }
         } else {
             let text = self.excerpt_hex.iter().flat_map(|text| text.bytes());
@@ -137,120 +130,4 @@ impl Args {
         }
         Ok(bytes)
     }
-}
-
-/// More than that is not read, so that a file without an end does not fill the memory.
-const LONGEST: u64 = 1 << 28;
-
-/// A line of the answer.
-struct Line<'a> {
-    searched: &'a Searched<ExcerptFindings>,
-    finding: &'a Finding,
-    /// If it is known which networks are local.
-    trust: Option<Trust>,
-}
-
-fn lines<'a>(args: &'a Args, answer: &'a Answer<ExcerptFindings>) -> impl Iterator<Item = Line<'a>> {
-    answer.searched.iter().flat_map(|searched| {
-        let local = if args.local.is_empty() { &searched.local } else { &args.local };
-        searched.found.findings.iter().map(move |finding| {
-            let trust = (!local.is_empty()).then(|| Trust::for_pair(&finding.listed.pair, local));
-            Line { searched, finding, trust }
-        })
-    })
-}
-
-fn print(lines: &[Line<'_>], answer: &Answer<ExcerptFindings>, expected: f64) -> Result<()> {
-    let told = lines.iter().any(|line| line.trust.is_some());
-    let mut headings =
-        vec!["source", "destination", "from", "to", "offset", "blocks", "not compared", "by chance"];
-    headings.extend(told.then_some("trust"));
-    let mut table = Columns::new(&headings);
-    for line in lines {
-        let Finding { listed, blocks, not_compared, chance, .. } = line.finding;
-        let mut row = who(listed);
-        row.extend([
-            line.offset(),
-            blocks.to_string(),
-            format!("{not_compared} bytes"),
-            probability(*chance),
-        ]);
-        row.extend(told.then(|| line.trust.map_or("?".into(), |trust| trust.to_string())));
-        table.add(row);
-    }
-    if !lines.is_empty() {
-        output::text(table)?;
-    }
-    let epochs = answer.searched.len();
-    if expected >= 0.5 {
-        warn(format_args!("the excerpt is short: about {expected:.0} pairs are named by chance alone"));
-    }
-    output::say(format_args!(
-        "{} in {}; {} to be expected by chance",
-        count(lines.len(), "finding"),
-        count(epochs, "epoch"),
-        probability(expected)
-    ));
-    Ok(())
-}
-
-impl Line<'_> {
-    fn is_cyclic(&self) -> bool {
-        self.searched.about.longest > WINDOW
-    }
-
-    fn cycle(&self) -> u64 {
-        WINDOW * self.searched.about.block as u64
-    }
-
-    fn offset(&self) -> String {
-        match self.finding.position() {
-            Some(position) if self.is_cyclic() => format!("{position} mod {}", self.cycle()),
-            Some(position) => position.to_string(),
-            None => "?".into(),
-        }
-    }
-
-    fn facts(&self) -> Value {
-        let Finding { listed, blocks, not_compared, places, chance, .. } = self.finding;
-        json!({
-            "source": listed.pair.source, "destination": listed.pair.destination,
-            "from": rfc3339::format(listed.first), "to": rfc3339::format(listed.last),
-            "offset": self.finding.position(), "modulo": self.is_cyclic().then(|| self.cycle()), "places": places,
-            "blocks": blocks, "not_compared": not_compared, "by_chance": chance,
-            "trust": self.trust.map(|trust| trust.to_string()),
-            "epoch": self.searched.path.file_name().map(|name| name.to_string_lossy()),
-        })
-    }
-}
-
-/// The first columns of a line: source, destination, and from when to when they spoke.
-pub fn who(listed: &Listed) -> Vec<String> {
-    let host = |host: Option<IpAddr>| host.map_or("unlisted".into(), |host| host.to_string());
-    let Pair { source, destination } = listed.pair;
-    vec![host(source), host(destination), second(listed.first, 0), second(listed.last, 999_999_999)]
-}
-
-/// A time without decimals, which would pretend to more than is known.
-fn second(time: Timestamp, up: u64) -> String {
-    let text = rfc3339::format(Timestamp::from_nanos(time.nanos().saturating_add(up)));
-    format!("{}Z", text.split('.').next().unwrap_or_default())
-}
-
-/// The sum of numbers; of none it is 0, and not -0 as that of an iterator.
-pub fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
-    numbers.fold(0.0, |sum, number| sum + number)
-}
-
-pub fn probability(chance: f64) -> String {
-    match chance {
-        0.0 => "0".into(),
-        chance if chance < 1e-3 => format!("{chance:.1e}"),
-        chance if chance < 10.0 => format!("{chance:.3}"),
-        chance => format!("{chance:.0}"),
-    }
-}
-
-pub fn count(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

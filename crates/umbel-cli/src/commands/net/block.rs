@@ -1,11 +1,13 @@
 //! `umbel net block`: who is not let in, until when.
 
-use super::addresses::{print_blocked, read_addresses, read_lists};
-use crate::commands::found;
-use crate::facts::{Rows, percent};
+use crate::args::number;
 use crate::filters::Secrets;
 use crate::input::is_stdin;
-use crate::{clock, number, output, signals};
+use crate::packets::address_lists::{print_blocked, read_addresses, read_lists};
+use crate::report::{Rows, percent};
+use crate::system::{clock, signals};
+use crate::terminal::exit::found;
+use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::io::{self, Read};
@@ -126,8 +128,8 @@ Examples:
 
 Exit codes: 0 done or somebody blocked, 1 with --check if nobody is, 2 something went wrong.";
 
-/// For so long another one may write the state before its right to it is refused.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for another process that keeps the state.
+const STATE_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let files = [&args.list, &args.allow, &args.check, &args.innocent];
@@ -138,9 +140,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let allowed = read_lists(&args.allow)?;
     let batch = !(args.check.is_empty() && args.innocent.is_empty());
     let changed = !(entries.is_empty() && allowed.is_empty());
-    // Who only asks needs no right to write.
+    // A query does not need the lock on the state.
     let keeper = args.state.as_ref().filter(|_| changed || !batch);
-    let mut keeper = keeper.map(|path| Keeper::new(path, PATIENCE)).transpose()?;
+    let mut keeper = keeper.map(|path| Keeper::new(path, STATE_LOCK_TIMEOUT)).transpose()?;
     let mut list = args.open(entries.len() as u64)?;
     let now = args.now();
     if list.now() > now {
@@ -149,7 +151,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             "the state is {ahead} s ahead of the clock: time stands still until the clock has caught up"
         ));
     }
-    // In a conversation without lists the lines may tell another time than the system.
+    // In a session without lists, lines may set another time than the system's.
     if batch || changed {
         list.advance(now.max(list.now()))?;
     }
@@ -163,18 +165,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if timed > 0 {
         output::warn(format_args!("seconds that mean nothing, since nothing is allowed for a time: {timed}"));
     }
-    // A new file says at once whether it can be written, and that somebody keeps it.
+    // Save a new state at once, to see whether it can be written and to mark it as kept.
     let is_new = args.state.as_ref().is_some_and(|path| !path.exists());
     if let Some(keeper) = keeper.as_mut().filter(|_| changed || is_new) {
         keeper.save(&list)?;
     }
     if !batch {
-        return args.talk(list, keeper);
+        return args.serve(list, keeper);
     }
     if args.innocent.is_empty() {
         return print_blocked(&list, &args.check).map(|blocked| found(blocked > 0));
     }
-    args.tell_innocents(&list)?;
+    args.report_innocents(&list)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -184,12 +186,12 @@ impl Args {
         given.unwrap_or_else(clock::now)
     }
 
-    /// The list in the file, or a new one.
+    /// Opens the list in the state file, or creates a new one.
     fn open(&self, listed: u64) -> Result<Blocklist> {
         match &self.state {
             Some(path) if path.try_exists().with_context(|| format!("cannot find {}", path.display()))? => {
                 let list = state::load(path, self.secrets.ring()?)?;
-                self.check_agrees(path, list.options())?;
+                self.check_options_agree(path, list.options())?;
                 Ok(list)
             }
             _ => Ok(Blocklist::new(&self.options(listed)?, Timestamp::from_millis(0))?),
@@ -200,7 +202,7 @@ impl Args {
         let plain = Options::default();
         let engine = self.engine()?.unwrap_or(plain.backend);
         let (clients, budget) = (self.clients.unwrap_or(0), self.budget.unwrap_or(plain.budget));
-        let fitting = match engine {
+        let default_rate = match engine {
             Backend::Aging { .. } if clients > 0 => plain.rate.min(budget / clients as f64),
             _ => plain.rate,
         };
@@ -216,7 +218,7 @@ impl Args {
         Ok(Options {
             backend: engine,
             capacity: self.capacity.unwrap_or(plain.capacity.max(listed)),
-            rate: self.fpr.unwrap_or(fitting),
+            rate: self.fpr.unwrap_or(default_rate),
             lifetime: self.lifetime.unwrap_or(plain.lifetime),
             hasher,
             embed_key,
@@ -234,8 +236,8 @@ impl Args {
         }
     }
 
-    /// Options are for a new list: one from a file is what it is.
-    fn check_agrees(&self, path: &Path, kept: &Options) -> Result<()> {
+    /// Fails if an option differs from that of the saved list, since options apply to new lists only.
+    fn check_options_agree(&self, path: &Path, kept: &Options) -> Result<()> {
         let engine = self.engine()?.is_some_and(|engine| match (engine, kept.backend) {
             (Backend::Aging { .. }, Backend::Aging { .. }) if self.generations.is_none() => false,
             (given, kept) => given != kept,
@@ -257,10 +259,10 @@ impl Args {
         }
     }
 
-    /// Answers lines until there are no more; what has changed is saved however that ends.
-    fn talk(&self, list: Blocklist, keeper: Option<Keeper>) -> Result<ExitCode> {
+    /// Answers lines until the input ends, and saves the list if it has changed, even after an error.
+    fn serve(&self, list: Blocklist, keeper: Option<Keeper>) -> Result<ExitCode> {
         let input: Box<dyn Read> = match keeper {
-            Some(_) => Box::new(signals::input_until_told().context("cannot watch for signals")?),
+            Some(_) => Box::new(signals::stdin_until_termination().context("cannot watch for signals")?),
             None => Box::new(io::stdin().lock()),
         };
         let mut session = Session::new(list, keeper);
@@ -272,7 +274,7 @@ impl Args {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn tell_innocents(&self, list: &Blocklist) -> Result<()> {
+    fn report_innocents(&self, list: &Blocklist) -> Result<()> {
         let addresses = read_addresses(&self.innocent)?;
         let asked = list.innocents(&addresses);
         let figures = list.figures();

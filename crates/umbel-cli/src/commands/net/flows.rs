@@ -1,12 +1,11 @@
 //! `umbel net flows`: how many packets each flow has.
 
-use super::capture::{add_rows, each_packet};
-use crate::commands::{DEFAULT_NOISE, found};
-use crate::digests::{capacity, new_distinct};
-use crate::facts::{Columns, Rows, percent};
-use crate::output::{self, warn};
-use crate::progress::size;
-use crate::{names, number};
+use crate::args::{names, number};
+use crate::filters::{DEFAULT_NOISE, capacity_for, new_distinct};
+use crate::packets::captures::{add_rows, each_packet};
+use crate::report::{Columns, Rows, percent, size};
+use crate::terminal::exit::found;
+use crate::terminal::output::{self, warn};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -69,7 +68,7 @@ pub struct Args {
     json: bool,
 }
 
-/// For so many packets a filter is made when nothing is known.
+/// The number of packets that the filter is made for if it is unknown.
 const DEFAULT_PACKETS: u64 = 1_000_000;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -91,7 +90,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let largest = meter.largest(usize::try_from(args.top).unwrap_or(usize::MAX));
     let comparison = meter.comparison();
     if args.json {
-        output::json(&facts(&meter, &counts, &largest, comparison.as_ref()))?;
+        output::json(&to_json(&meter, &counts, &largest, comparison.as_ref()))?;
     } else {
         print(&meter, &counts, &largest, comparison.as_ref())?;
     }
@@ -99,12 +98,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// What the filter is to be, from what was asked for and what is in the file.
+    /// Returns the spec of the filter, from the options and a first pass through the file.
     fn spec(&self) -> Result<Spec> {
         let (packets, flows) = match self.packets {
             Some(packets) => (Some(packets), None),
             None if self.capture.is_file() => {
-                let (packets, flows) = self.census()?;
+                let (packets, flows) = self.count_flows()?;
                 (Some(packets), Some(flows))
             }
             None => (None, None),
@@ -113,7 +112,7 @@ impl Args {
             Some(bytes) => {
                 let n = packets.filter(|_| self.noise.is_none());
                 let p = if n.is_none() { self.noise.or(Some(DEFAULT_NOISE)) } else { None };
-                // Each level ends with a whole line of memory.
+                // Each level ends with a whole cache line.
                 let lines = u64::from(KindOptions::default().space_code.levels) * 64;
                 let bytes = bytes.saturating_sub(lines).max(1);
                 Given { m: Some(bytes.saturating_mul(8)), n, p, ..Given::default() }
@@ -129,7 +128,7 @@ impl Args {
     }
 
     /// Counts the packets, and estimates the number of flows.
-    fn census(&self) -> Result<(u64, u64)> {
+    fn count_flows(&self) -> Result<(u64, u64)> {
         let hasher = Hasher::default();
         let mut distinct = new_distinct()?;
         let mut reader = Reader::open(&self.capture)?;
@@ -137,7 +136,7 @@ impl Args {
             distinct.insert_digest(self.key.flow(&packet).digest(&hasher));
         }
         let packets = reader.counts().packets;
-        Ok((packets.max(1), capacity(packets, &distinct)))
+        Ok((packets.max(1), capacity_for(packets, &distinct)))
     }
 }
 
@@ -177,7 +176,7 @@ fn print(
     }
 }
 
-/// The errors by decade.
+/// Returns the table of errors by decade.
 fn decades(comparison: &Comparison) -> Columns {
     let mut table = Columns::new(&[
         "packets",
@@ -206,7 +205,7 @@ fn decades(comparison: &Comparison) -> Columns {
     table
 }
 
-fn facts(meter: &Meter, counts: &Counts, largest: &[Measured], comparison: Option<&Comparison>) -> Value {
+fn to_json(meter: &Meter, counts: &Counts, largest: &[Measured], comparison: Option<&Comparison>) -> Value {
     let stats = meter.filter().stats();
     let flows: Vec<Value> = largest
         .iter()

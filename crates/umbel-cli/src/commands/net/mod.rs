@@ -1,14 +1,10 @@
 //! `umbel net`: filters for packets.
 
-mod addresses;
 mod attribute;
 mod block;
-mod capture;
-mod document;
 mod flows;
 mod record;
 mod scan;
-mod signatures;
 
 use anyhow::Result;
 use std::process::ExitCode;

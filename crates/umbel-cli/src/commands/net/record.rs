@@ -1,11 +1,11 @@
 //! `umbel net record`: digests of payloads into a store.
 
-use super::capture::{add_rows, each_packet, each_packet_of};
-use crate::facts::{Rows, percent};
+use crate::args::{names, number};
 use crate::input::{is_stdin, resolve};
-use crate::output::{self, warn};
-use crate::progress::size;
-use crate::{names, number, signals};
+use crate::packets::captures::{add_rows, each_packet, each_packet_of};
+use crate::report::{Rows, percent, size};
+use crate::system::signals;
+use crate::terminal::output::{self, warn};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -59,8 +59,8 @@ pub struct Args {
     instances: Option<u32>,
 
     /// Begin a new epoch after this time, as 60s, 10m or 1h; `full` for only when one is full
-    #[arg(long, value_name = "TIME", default_value = "full", value_parser = epoch)]
-    epoch: Epochs,
+    #[arg(long, value_name = "TIME", default_value = "full", value_parser = epoch_length)]
+    epoch: EpochLength,
 
     /// An epoch is full after so many bytes of payload
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = number::bytes)]
@@ -88,61 +88,61 @@ pub struct Args {
     json: bool,
 }
 
-/// When an epoch ends: after a time, or only when it is full.
+/// The length of an epoch; `None` if it ends only when it is full.
 #[derive(Clone, Copy)]
-struct Epochs(Option<Duration>);
+struct EpochLength(Option<Duration>);
 
-fn epoch(text: &str) -> Result<Epochs, String> {
+fn epoch_length(text: &str) -> Result<EpochLength, String> {
     if text == "full" {
-        return Ok(Epochs(None));
+        return Ok(EpochLength(None));
     }
     let time = number::time(text).map_err(|error| format!("{error}, or as full"))?;
-    Ok(Epochs(Some(time)))
+    Ok(EpochLength(Some(time)))
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let captures = resolve(&args.captures)?;
     let mut recorder = Recorder::new(args.settings(), args.seed()?)?;
-    let mut keeper = Keeper { store: Store::create(&args.output)?, epochs: 0, bytes: 0 };
+    let mut writer = EpochWriter { store: Store::create(&args.output)?, epochs: 0, bytes: 0 };
     let mut counts = Vec::new();
-    let read = record(&captures, &mut recorder, &mut keeper, &mut counts);
-    // Whatever went wrong, what was recorded before it is kept.
-    let kept = recorder.finish().map_err(Into::into).and_then(|epoch| keeper.keep(epoch));
-    if read.is_err() && keeper.epochs > 0 {
+    let read = record(&captures, &mut recorder, &mut writer, &mut counts);
+    // Save the epoch at hand even after an error.
+    let saved = recorder.finish().map_err(Into::into).and_then(|epoch| writer.save(epoch));
+    if read.is_err() && writer.epochs > 0 {
         warn(format_args!("what was recorded before is in {}", args.output.display()));
     }
-    read.and(kept)?;
-    tell(args, &recorder, &keeper, &counts)?;
+    read.and(saved)?;
+    report(args, &recorder, &writer, &counts)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn record(
     captures: &[PathBuf],
     recorder: &mut Recorder,
-    keeper: &mut Keeper,
+    writer: &mut EpochWriter,
     counts: &mut Vec<Counts>,
 ) -> Result<()> {
     let watch = "cannot watch for signals";
     if let [capture] = captures
         && is_stdin(capture)
     {
-        // Whoever waits for input cannot look at a flag, so the input ends instead.
-        let input = signals::input_until_told().context(watch)?;
+        // A blocking read cannot look at a flag, so the signal ends the input instead.
+        let input = signals::stdin_until_termination().context(watch)?;
         counts.push(each_packet_of(capture, input, |packet| {
-            keeper.keep(recorder.record(packet)?)?;
+            writer.save(recorder.record(packet)?)?;
             Ok(ControlFlow::Continue(()))
         })?);
     } else if captures.iter().any(|capture| is_stdin(capture)) {
         bail!("standard input has to be the only capture");
     } else {
-        let told = signals::told_to_end().context(watch)?;
-        for capture in captures.iter().take_while(|_| !told.load(Relaxed)) {
+        let terminated = signals::termination_flag().context(watch)?;
+        for capture in captures.iter().take_while(|_| !terminated.load(Relaxed)) {
             counts.push(each_packet(capture, |packet| {
-                keeper.keep(recorder.record(packet)?)?;
-                Ok(if told.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                writer.save(recorder.record(packet)?)?;
+                Ok(if terminated.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             })?);
         }
-        if told.load(Relaxed) {
+        if terminated.load(Relaxed) {
             warn("stopped; the packets before were recorded");
         }
     }
@@ -176,15 +176,15 @@ impl Args {
     }
 }
 
-/// Puts epochs into the store.
-struct Keeper {
+/// Saves epochs to the store, and counts them.
+struct EpochWriter {
     store: Store,
     epochs: u64,
     bytes: u64,
 }
 
-impl Keeper {
-    fn keep(&mut self, epoch: Option<Epoch>) -> Result<()> {
+impl EpochWriter {
+    fn save(&mut self, epoch: Option<Epoch>) -> Result<()> {
         let Some(epoch) = epoch else { return Ok(()) };
         let path = self.store.add(&epoch)?;
         self.epochs += 1;
@@ -201,17 +201,17 @@ impl Keeper {
     }
 }
 
-fn tell(args: &Args, recorder: &Recorder, keeper: &Keeper, counts: &[Counts]) -> Result<()> {
+fn report(args: &Args, recorder: &Recorder, writer: &EpochWriter, counts: &[Counts]) -> Result<()> {
     let Recorded { payloads, bytes, blocks, short, unlisted, backwards, .. } = *recorder.totals();
     let packets: u64 = counts.iter().map(|counts| counts.packets).sum();
     let skipped: u64 = counts.iter().map(|counts| counts.skipped.total()).sum();
-    let share = if bytes > 0 { keeper.bytes as f64 / bytes as f64 } else { 0.0 };
+    let share = if bytes > 0 { writer.bytes as f64 / bytes as f64 } else { 0.0 };
     let streams = recorder.streams();
     if args.json {
         return output::json(&json!({
             "packets": packets, "skipped": skipped, "payloads": payloads, "payload_bytes": bytes, "blocks": blocks,
             "short_payloads": short, "unlisted_payloads": unlisted, "clock_backwards": backwards,
-            "epochs": keeper.epochs, "store_bytes": keeper.bytes, "share": share,
+            "epochs": writer.epochs, "store_bytes": writer.bytes, "share": share,
             "streams": streams.map(|counts| json!({
                 "streams": counts.streams, "gaps": counts.gaps, "missing_bytes": counts.missing,
                 "repeated_bytes": counts.repeated, "evicted": counts.evicted,
@@ -229,7 +229,7 @@ fn tell(args: &Args, recorder: &Recorder, keeper: &Keeper, counts: &[Counts]) ->
         rows.add("missing in them", format!("{} at {} places", size(counts.missing), counts.gaps));
     }
     rows.add("blocks", blocks);
-    rows.add("epochs", keeper.epochs);
-    rows.add("store", format!("{}, {} of the payload", size(keeper.bytes), percent(share)));
+    rows.add("epochs", writer.epochs);
+    rows.add("store", format!("{}, {} of the payload", size(writer.bytes), percent(share)));
     output::text(rows)
 }

@@ -1,11 +1,10 @@
 //! `umbel net scan`: which signatures occur, and where.
 
-use super::{capture, signatures};
-use crate::commands::found;
-use crate::facts::Rows;
 use crate::input::{check_not_stdout, is_stdin, may_wait, name, open_bytes, resolve};
-use crate::output::{self, Out};
-use crate::progress::size;
+use crate::packets::{captures, signatures};
+use crate::report::{Rows, size};
+use crate::terminal::exit::found;
+use crate::terminal::output::{self, Out};
 use anyhow::{Context, Result, bail};
 use std::fmt;
 use std::io::{Cursor, ErrorKind, Read, Write};
@@ -68,8 +67,8 @@ pub struct Args {
     inputs: Vec<PathBuf>,
 }
 
-/// How much of a file is read at once.
-const PIECE: usize = 256 << 10;
+/// The number of bytes of a file that are read at once.
+const READ_BYTES: usize = 256 << 10;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     if is_stdin(&args.rules) && args.inputs.iter().any(|input| is_stdin(input)) {
@@ -81,11 +80,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let scanner = signatures::read(&args.rules, args.rules_hex)?;
     let eager = inputs.iter().any(|input| may_wait(input));
-    let (lines, met) = Default::default();
-    let mut scan = Scan { args, scanner: &scanner, out: Out::new(eager)?, lines, met };
+    let (lines, stream_counts) = Default::default();
+    let mut scan = Scan { args, scanner: &scanner, out: Out::new(eager)?, lines, stream_counts };
     let mut search = scanner.search();
     for input in &inputs {
-        if let Flow::Break(result) = scan.input(&mut search, input)? {
+        if let Flow::Break(result) = scan.search_input(&mut search, input)? {
             result?;
             break;
         }
@@ -98,12 +97,12 @@ struct Scan<'a> {
     scanner: &'a Scanner,
     out: Out,
     lines: Vec<u8>,
-    /// What was met of streams.
-    met: StreamCounts,
+    /// The counts of all streams.
+    stream_counts: StreamCounts,
 }
 
-/// Where in a capture something was found.
-struct Place {
+/// The packet or stream in which a signature was found.
+struct PacketPlace {
     packet: u64,
     source: IpAddr,
     destination: IpAddr,
@@ -111,55 +110,55 @@ struct Place {
     stream: Option<u64>,
 }
 
-/// A search ends early because one finding is enough, or because it cannot be printed.
+/// A search breaks if one finding is enough, or with an error if a finding cannot be printed.
 type Flow = ControlFlow<Result<()>>;
 
 impl Scan<'_> {
-    fn input(&mut self, search: &mut Search, path: &Path) -> Result<Flow> {
+    fn search_input(&mut self, search: &mut Search, path: &Path) -> Result<Flow> {
         let mut rest = open_bytes(path)?;
         let mut start = Vec::new();
         rest.by_ref().take(4).read_to_end(&mut start).with_context(|| cannot_read(path))?;
         let capture = is_capture(&start);
         let bytes = Cursor::new(start).chain(rest);
-        if capture { self.capture(search, path, bytes) } else { self.file(search, path, bytes) }
+        if capture { self.search_capture(search, path, bytes) } else { self.search_file(search, path, bytes) }
     }
 
-    fn file(&mut self, search: &mut Search, path: &Path, mut bytes: impl Read) -> Result<Flow> {
-        let mut piece = vec![0; PIECE];
+    fn search_file(&mut self, search: &mut Search, path: &Path, mut bytes: impl Read) -> Result<Flow> {
+        let mut piece = vec![0; READ_BYTES];
         loop {
             let read = match bytes.read(&mut piece) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 read => read.with_context(|| cannot_read(path))?,
             };
-            let mut found = |finding| self.found(path, None, finding);
+            let mut found = |finding| self.add_line(path, None, finding);
             let flow = match read {
                 0 => search.finish(&mut found),
                 read => search.feed(&piece[..read], &mut found),
             };
-            self.show()?;
+            self.flush_lines()?;
             if flow.is_break() || read == 0 {
                 return Ok(flow);
             }
         }
     }
 
-    fn capture(&mut self, search: &mut Search, path: &Path, bytes: impl Read + Send) -> Result<Flow> {
+    fn search_capture(&mut self, search: &mut Search, path: &Path, bytes: impl Read + Send) -> Result<Flow> {
         let mut reader = Reader::named(bytes, name(path))?;
         let flow = match self.args.streams {
-            true => self.streams(search, path, &mut reader)?,
-            false => self.packets(search, path, &mut reader)?,
+            true => self.search_streams(search, path, &mut reader)?,
+            false => self.search_packets(search, path, &mut reader)?,
         };
         if flow.is_continue() {
-            capture::warn_of(path, &reader);
+            captures::warn_of_losses(path, &reader);
         }
         Ok(flow)
     }
 
-    fn packets(&mut self, search: &mut Search, path: &Path, reader: &mut Reader) -> Result<Flow> {
+    fn search_packets(&mut self, search: &mut Search, path: &Path, reader: &mut Reader) -> Result<Flow> {
         while let Some(packet) = reader.next()? {
-            let place = Place::of(&packet);
-            let flow = search.whole(packet.payload, |finding| self.found(path, Some(&place), finding));
-            self.show()?;
+            let place = PacketPlace::from_packet(&packet);
+            let flow = search.whole(packet.payload, |finding| self.add_line(path, Some(&place), finding));
+            self.flush_lines()?;
             if flow.is_break() {
                 return Ok(flow);
             }
@@ -167,32 +166,33 @@ impl Scan<'_> {
         Ok(Flow::Continue(()))
     }
 
-    fn streams(&mut self, search: &mut Search, path: &Path, reader: &mut Reader) -> Result<Flow> {
+    fn search_streams(&mut self, search: &mut Search, path: &Path, reader: &mut Reader) -> Result<Flow> {
         let mut streams = StreamSearch::new(search, Limits::default());
         while let Some(packet) = reader.next()? {
-            let of_packet = Place::of(&packet);
+            let of_packet = PacketPlace::from_packet(&packet);
             let flow = streams.push(&packet, |found| {
-                let of_stream = Place::of_stream(&found);
-                self.found(path, Some(of_stream.as_ref().unwrap_or(&of_packet)), found.finding)
+                let of_stream = PacketPlace::from_stream(&found);
+                self.add_line(path, Some(of_stream.as_ref().unwrap_or(&of_packet)), found.finding)
             });
-            self.show()?;
+            self.flush_lines()?;
             if flow.is_break() {
                 return Ok(flow);
             }
         }
-        let flow = streams.finish(|found| self.found(path, Place::of_stream(&found).as_ref(), found.finding));
-        self.show()?;
+        let flow = streams
+            .finish(|found| self.add_line(path, PacketPlace::from_stream(&found).as_ref(), found.finding));
+        self.flush_lines()?;
         let counts = streams.counts();
-        capture::warn_of_gaps(path, counts);
-        self.met.streams += counts.streams;
-        self.met.evicted += counts.evicted;
-        self.met.repeated += counts.repeated;
-        self.met.missing += counts.missing;
+        captures::warn_of_gaps(path, counts);
+        self.stream_counts.streams += counts.streams;
+        self.stream_counts.evicted += counts.evicted;
+        self.stream_counts.repeated += counts.repeated;
+        self.stream_counts.missing += counts.missing;
         Ok(flow)
     }
 
-    /// Notes a line for something that was found, at a place of a capture or in a whole file.
-    fn found(&mut self, path: &Path, place: Option<&Place>, finding: Finding) -> Flow {
+    /// Adds a line for a finding, with its place if the input is a capture.
+    fn add_line(&mut self, path: &Path, place: Option<&PacketPlace>, finding: Finding) -> Flow {
         if self.args.quiet {
             return Flow::Break(Ok(()));
         }
@@ -206,20 +206,20 @@ impl Scan<'_> {
         }
         let signature = self.scanner.signature(finding.signature).unwrap_or_default();
         signatures::print(signature, self.args.rules_hex, lines);
-        // Memory can be written to.
+        // Writing to memory cannot fail.
         let _ = match place {
             Some(place) => writeln!(lines, "\t{}\t{}\t{place}", place.packet, finding.offset),
             None => writeln!(lines, "\t{}", finding.offset),
         };
-        // In little data there may be much to find.
-        match self.lines.len() > PIECE {
-            true => self.show().map_or_else(|error| Flow::Break(Err(error)), Flow::Continue),
+        // A small input may have many findings.
+        match self.lines.len() > READ_BYTES {
+            true => self.flush_lines().map_or_else(|error| Flow::Break(Err(error)), Flow::Continue),
             false => Flow::Continue(()),
         }
     }
 
-    /// Prints the lines that were noted.
-    fn show(&mut self) -> Result<()> {
+    /// Prints the lines that were added.
+    fn flush_lines(&mut self) -> Result<()> {
         if !self.lines.is_empty() {
             self.out.write(&self.lines, false)?;
             self.lines.clear();
@@ -247,12 +247,12 @@ impl Scan<'_> {
             rows.add("passed a filter", stats.candidates);
             rows.add("found", stats.confirmed);
             if self.args.streams {
-                rows.add("streams", self.met.streams);
-                rows.add("streams cut short to make room", self.met.evicted);
-                rows.add("bytes missing", self.met.missing);
-                rows.add("bytes repeated", self.met.repeated);
+                rows.add("streams", self.stream_counts.streams);
+                rows.add("streams cut short to make room", self.stream_counts.evicted);
+                rows.add("bytes missing", self.stream_counts.missing);
+                rows.add("bytes repeated", self.stream_counts.repeated);
             }
-            output::say(rows.to_string().trim_end());
+            output::message(rows.to_string().trim_end());
         }
         Ok(found(stats.confirmed > 0))
     }
@@ -262,22 +262,22 @@ fn cannot_read(path: &Path) -> String {
     format!("cannot read {}", name(path))
 }
 
-impl Place {
-    fn of(packet: &Packet) -> Place {
+impl PacketPlace {
+    fn from_packet(packet: &Packet) -> PacketPlace {
         let Packet { number, source, destination, ports, .. } = *packet;
-        Place { packet: number, source, destination, ports, stream: None }
+        PacketPlace { packet: number, source, destination, ports, stream: None }
     }
 
-    /// Where it is if it is in a stream.
-    fn of_stream(found: &StreamFinding) -> Option<Place> {
+    /// Returns the place of a finding in a stream.
+    fn from_stream(found: &StreamFinding) -> Option<PacketPlace> {
         let (flow, stream) = (found.flow, Some(found.stream? + 1));
         let (source, destination, ports) = (flow.source, flow.destination, Some(flow.ports));
-        Some(Place { packet: found.packet, source, destination, ports, stream })
+        Some(PacketPlace { packet: found.packet, source, destination, ports, stream })
     }
 }
 
-impl fmt::Display for Place {
-    /// Source and destination, with their ports if there are any, and the stream.
+impl fmt::Display for PacketPlace {
+    /// Formats source and destination, with their ports if there are any, and the stream.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.ports {
             Some((from, to)) => {

@@ -1,10 +1,9 @@
 //! `umbel password add`: more words that are not to be used again.
 
-use super::reading;
-use crate::commands::filling::warn_if_overfull;
-use crate::filters::{Lock, Secrets};
+use crate::documents::word_lists;
+use crate::filters::{FileLock, Secrets, warn_if_overfull};
 use crate::input::{check_not_output, is_stdin};
-use crate::output::warn;
+use crate::terminal::output::warn;
 use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -44,7 +43,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    // Not by its name: it may be a word that somebody took for an argument.
+    // The error does not name it, since it may be a word that was given as an argument by mistake.
     if args.lists.iter().any(|list| !is_stdin(list) && !list.exists()) {
         bail!(
             "a list is not there: words are no arguments, where others can see them; type them, or send them through a pipe"
@@ -54,7 +53,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         check_not_output(&args.lists, &args.filter)?;
     }
     let name = args.filter.display();
-    let lock = Lock::take(&args.filter)?;
+    let lock = FileLock::acquire(&args.filter)?;
     let loaded = args.secrets.or_beside(&args.filter).load(&args.filter, Category::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;
@@ -64,17 +63,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let digester = Digester::new(recipe, filter.hasher().clone());
     let readers: Vec<_> = match args.lists[..] {
-        [] => vec![("standard input".to_owned(), reading::words("Password to add")?)],
-        _ => reading::open(&args.lists, &Arc::default()).collect::<Result<_>>()?,
+        [] => vec![("standard input".to_owned(), word_lists::open_stdin_or_prompt("Password to add")?)],
+        _ => word_lists::open_lists(&args.lists, &Arc::default()).collect::<Result<_>>()?,
     };
-    // What somebody types is a word, whatever it looks like.
+    // A typed line is a word, even if it looks like a hash.
     let typed = args.lists.is_empty() && std::io::stdin().is_terminal();
-    let said = (args.words || typed).then_some(Lists::Words);
+    let list_format = (args.words || typed).then_some(Lists::Words);
     let mut total = 0;
     for (list, reader) in readers {
-        let read = List::open(reader, said)
+        let read = List::open(reader, list_format)
             .and_then(|list| list.read(&digester, 0, |digests| Ok(filter.insert_batch(&Hashed(&digests))?)));
-        total += read.map_err(|error| reading::failed(error, format!("cannot use {list}")))?;
+        total += read.map_err(|error| word_lists::with_list_name(error, format!("cannot use {list}")))?;
     }
     if total == 0 {
         warn(format_args!("there were no words: {name} stays as it was"));

@@ -1,13 +1,11 @@
 //! `umbel password build`: a filter from lists of weak passwords.
 
-use super::reading;
-use crate::commands::filling::warn_if_overfull;
-use crate::commands::writing::WriteArgs;
-use crate::filters::{NewKey, Secrets, beside, read_key};
+use crate::args::number;
+use crate::documents::word_lists;
+use crate::filters::{NewKey, SaveArgs, Secrets, key_file_beside, read_key, warn_if_overfull};
 use crate::input::{resolve, total_len};
-use crate::number;
-use crate::output::warn;
-use crate::progress::Progress;
+use crate::terminal::Progress;
+use crate::terminal::output::warn;
 use anyhow::{Context, Result, bail};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -45,7 +43,7 @@ pub struct Args {
     lists: Vec<PathBuf>,
 
     #[command(flatten)]
-    writing: WriteArgs,
+    writing: SaveArgs,
 
     /// Make it for so many words (default: a tenth more than there are)
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
@@ -87,30 +85,30 @@ pub struct Args {
     unsealed: bool,
 }
 
-/// The least that a filter is made for, unless -n says otherwise.
-const LEAST: u64 = 10_000;
+/// The smallest capacity unless -n is given.
+const MIN_CAPACITY: u64 = 10_000;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut meta = args.writing.check(&args.lists, &args.secrets)?;
     let lists = resolve(&args.lists)?;
     let (hasher, secret) = args.hasher()?;
-    // What is wrong with the rate is found before the work.
+    // Fail for a wrong rate before the work.
     let spec = |capacity| Ok::<_, umbel::Error>(Spec::new(capacity, args.fpr)?.with_hasher(hasher.clone()));
     let mut filter =
         args.capacity.map(|capacity| AnyFilter::build(Kind::Blocked, &spec(capacity)?)).transpose()?;
-    spec(LEAST)?;
+    spec(MIN_CAPACITY)?;
     let slow = args.slow()?;
     let mut recipe = Recipe { form: if args.fold_case { Form::Folded } else { Form::Words }, slow };
 
-    let mut kept: Vec<Digest> = Vec::new();
+    let mut digests_held: Vec<Digest> = Vec::new();
     let count = Arc::new(AtomicU64::new(0));
     let progress = Progress::of_bytes(Arc::clone(&count), total_len(&lists));
     let mut digester = None;
-    let (mut total, mut taken) = (0, 0);
-    for list in reading::open(&lists, &count) {
+    let (mut total, mut inserted) = (0, 0);
+    for list in word_lists::open_lists(&lists, &count) {
         let (name, reader) = list?;
-        let in_list = |error| reading::failed(error, format!("cannot use {name}"));
-        let list = List::open(reader, args.said()).map_err(in_list)?;
+        let in_list = |error| word_lists::with_list_name(error, format!("cannot use {name}"));
+        let list = List::open(reader, args.list_format()).map_err(in_list)?;
         if list.holds() == Lists::Words && args.min_count > 0 {
             bail!("{name} has no counts: --min-count is for lists of hashes");
         }
@@ -121,13 +119,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             Digester::new(recipe.clone(), hasher.clone())
         });
         let read = list.read(digester, args.min_count, |digests| {
-            taken += digests.len();
+            inserted += digests.len();
             match &mut filter {
                 Some(filter) => filter.insert_batch(&Hashed(&digests))?,
                 None => {
-                    let bytes = 8 * (kept.len() + digests.len()) as u64;
-                    kept.try_reserve(digests.len()).map_err(|_| umbel::Error::OutOfMemory { bytes })?;
-                    kept.extend(digests);
+                    let bytes = 8 * (digests_held.len() + digests.len()) as u64;
+                    digests_held
+                        .try_reserve(digests.len())
+                        .map_err(|_| umbel::Error::OutOfMemory { bytes })?;
+                    digests_held.extend(digests);
                 }
             }
             Ok(())
@@ -135,63 +135,63 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         total += read.map_err(in_list)?;
     }
     progress.finish();
-    // It would call every password good.
+    // An empty filter would accept every password.
     if total == 0 {
         bail!("there is no word in the list");
     }
-    if taken == 0 {
+    if inserted == 0 {
         bail!("no hash in the list was found so often: give a lower --min-count");
     }
     let filter = match filter {
         Some(filter) => filter,
         None => {
-            kept.sort_unstable();
-            kept.dedup();
-            let words = kept.len() as u64;
-            let mut filter = AnyFilter::build(Kind::Blocked, &spec((words + words / 10).max(LEAST))?)?;
-            filter.insert_batch(&Hashed(&kept))?;
+            digests_held.sort_unstable();
+            digests_held.dedup();
+            let words = digests_held.len() as u64;
+            let mut filter = AnyFilter::build(Kind::Blocked, &spec((words + words / 10).max(MIN_CAPACITY))?)?;
+            filter.insert_batch(&Hashed(&digests_held))?;
             filter
         }
     }
     .into();
     warn_if_overfull(&filter);
     recipe.record(&mut meta);
-    // The secret first: a filter without it would be of no use.
-    if let Secret::New(key, path) = &secret {
+    // The secret first: without it, the filter would be useless.
+    if let SecretSource::New(key, path) = &secret {
         key.write(path)?;
     }
     let placed = args.writing.save(&filter, meta.clone(), false);
-    if let (Err(_), Secret::New(_, path)) = (&placed, &secret) {
+    if let (Err(_), SecretSource::New(_, path)) = (&placed, &secret) {
         let _ = std::fs::remove_file(path);
     }
     placed?;
-    secret.tell();
-    args.writing.tell(&filter, meta)?;
+    secret.report();
+    args.writing.report(&filter, meta)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the secret comes from.
-enum Secret {
-    /// Whoever calls has said where it is, or that there is none.
-    Said,
-    /// It was in the place for it.
-    Found(PathBuf),
-    /// It was made, for this place.
+/// The origin of the secret.
+enum SecretSource {
+    /// The user named the key file, or asked for none.
+    Given,
+    /// The key file beside the filter existed.
+    Existing(PathBuf),
+    /// A new secret, for this key file.
     New(NewKey, PathBuf),
 }
 
-impl Secret {
-    /// Says what nobody has asked for.
-    fn tell(&self) {
+impl SecretSource {
+    /// Reports a secret that the user did not name.
+    fn report(&self) {
         match self {
-            Secret::Said => {}
-            Secret::Found(path) => {
+            SecretSource::Given => {}
+            SecretSource::Existing(path) => {
                 let owner = std::fs::metadata(path).map(|found| found.uid()).ok();
                 let strange = owner.is_some_and(|owner| owner != rustix::process::geteuid().as_raw());
                 let known = if strange { ", which belongs to another user, who may know it" } else { "" };
                 warn(format_args!("used the secret that was there, {}{known}", path.display()));
             }
-            Secret::New(_, path) => {
+            SecretSource::New(_, path) => {
                 let path = path.display();
                 warn(format_args!(
                     "made a new secret, {path}: keep it, and not where others find the filter"
@@ -202,25 +202,25 @@ impl Secret {
 }
 
 impl Args {
-    /// The hash, and where its secret comes from.
-    fn hasher(&self) -> Result<(Hasher, Secret)> {
+    /// Returns the hash, and the origin of its secret.
+    fn hasher(&self) -> Result<(Hasher, SecretSource)> {
         if self.unsealed {
-            return Ok((Hasher::default(), Secret::Said));
+            return Ok((Hasher::default(), SecretSource::Given));
         }
         if let Some(hasher) = self.secrets.single()? {
-            return Ok((hasher, Secret::Said));
+            return Ok((hasher, SecretSource::Given));
         }
         let Some(output) = self.writing.path() else {
             bail!(
                 "a filter of passwords is sealed: say with -o where it goes, so that its secret goes beside it, or give --key-file"
             );
         };
-        let path = beside(output);
+        let path = key_file_beside(output);
         if path.exists() {
-            return Ok((read_key(&path)?, Secret::Found(path)));
+            return Ok((read_key(&path)?, SecretSource::Existing(path)));
         }
         let key = NewKey::random(Strength::Sealed)?;
-        Ok((key.hasher.clone(), Secret::New(key, path)))
+        Ok((key.hasher.clone(), SecretSource::New(key, path)))
     }
 
     fn slow(&self) -> Result<Option<Slow>> {
@@ -232,8 +232,8 @@ impl Args {
         Ok(Some(Slow::new(self.cost.unwrap_or(Slow::MEMORY), salt)?))
     }
 
-    /// What the lines are, if that is said.
-    fn said(&self) -> Option<Lists> {
+    /// Returns the format of the lists, if the user gives it.
+    fn list_format(&self) -> Option<Lists> {
         match (self.words, self.sha1) {
             (true, _) => Some(Lists::Words),
             (_, true) => Some(Lists::Hashes),

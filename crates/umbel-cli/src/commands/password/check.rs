@@ -1,9 +1,9 @@
 //! `umbel password check`: whether candidates are weak.
 
-use super::reading;
-use crate::commands::NONE;
+use crate::documents::word_lists;
 use crate::filters::{Secrets, check_whole};
-use crate::output::Out;
+use crate::terminal::exit::NOT_FOUND;
+use crate::terminal::output::Out;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -62,12 +62,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             if list.is_dir() {
                 bail!("{} is a directory: name the list in it", list.display());
             }
-            let named = |error| reading::failed(error, failed());
+            let named = |error| word_lists::with_list_name(error, failed());
             let mut list = RangeList::open(list).map_err(named)?;
             if list.is_empty().map_err(named)? {
                 bail!("{}: there is no hash in it", failed());
             }
-            answer(args, |candidate| ask_range(&mut list, candidate).map_err(named))
+            check_candidates(args, |candidate| is_in_range_list(&mut list, candidate).map_err(named))
         }
         (Some(path), None) => {
             let filter = args.secrets.or_beside(path).map(path, Category::Set)?;
@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             let recipe = Recipe::from_meta(filter.meta()).with_context(failed)?;
             let hasher = filter.hasher().context("a filter of passwords has a hash of umbel")?;
             let mut digester = Digester::new(recipe, hasher.clone());
-            answer(args, |candidate| {
+            check_candidates(args, |candidate| {
                 let mut weak = false;
                 digester
                     .each(candidate, |digest| {
@@ -91,8 +91,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
 }
 
-/// Whether a candidate is in a list that is asked by five digits; both forms count, as in a filter of hashes.
-fn ask_range(list: &mut RangeList, candidate: &[u8]) -> umbel_text::Result<bool> {
+/// Returns whether a candidate is in a list of hashes, as typed or normalised. Only five digits of its hash are looked up.
+fn is_in_range_list(list: &mut RangeList, candidate: &[u8]) -> umbel_text::Result<bool> {
     let forms = [sha1(candidate), sha1(&normalised(candidate, false))];
     let distinct = if forms[0] == forms[1] { &forms[..1] } else { &forms[..] };
     for form in distinct {
@@ -103,30 +103,31 @@ fn ask_range(list: &mut RangeList, candidate: &[u8]) -> umbel_text::Result<bool>
     Ok(false)
 }
 
-/// Asks for every candidate, and tells the answers in order.
-fn answer(args: &Args, mut is_weak: impl FnMut(&[u8]) -> Result<bool>) -> Result<ExitCode> {
+/// Checks every candidate, and prints the answers in order.
+fn check_candidates(args: &Args, mut is_weak: impl FnMut(&[u8]) -> Result<bool>) -> Result<ExitCode> {
     let alone = std::io::stdin().is_terminal();
-    let mut lines = Lines::new(reading::words("Password")?);
+    let mut lines = Lines::new(word_lists::open_stdin_or_prompt("Password")?);
     let mut out = Out::new(false)?;
-    let (mut asked, mut weak) = (0, 0);
+    let (mut checked, mut weak) = (0, 0);
     while lines.more().context("cannot read standard input")? {
-        let mut told = Vec::new();
+        let mut lines_out = Vec::new();
         for (number, candidate) in (lines.number()..).zip(lines.lot()) {
             let is_weak = candidate.is_empty() || is_weak(candidate)?;
-            (asked, weak) = (number, weak + u64::from(is_weak));
+            (checked, weak) = (number, weak + u64::from(is_weak));
             if args.quiet && is_weak {
-                return Ok(ExitCode::from(NONE));
+                return Ok(ExitCode::from(NOT_FOUND));
             }
             let word = if is_weak { "weak" } else { "ok" };
-            // Memory can be written to.
-            let _ = if alone { writeln!(told, "{word}") } else { writeln!(told, "{number}: {word}") };
+            // Writing to memory cannot fail.
+            let _ =
+                if alone { writeln!(lines_out, "{word}") } else { writeln!(lines_out, "{number}: {word}") };
         }
         if !args.quiet {
-            out.write_answers(&told)?;
+            out.write_answers(&lines_out)?;
         }
     }
-    if asked == 0 {
+    if checked == 0 {
         bail!("there was no password to check");
     }
-    Ok(if weak > 0 { ExitCode::from(NONE) } else { ExitCode::SUCCESS })
+    Ok(if weak > 0 { ExitCode::from(NOT_FOUND) } else { ExitCode::SUCCESS })
 }

@@ -4,7 +4,6 @@ mod add;
 mod build;
 mod check;
 mod range;
-mod reading;
 
 use anyhow::Result;
 use std::process::ExitCode;

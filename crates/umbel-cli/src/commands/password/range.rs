@@ -1,9 +1,9 @@
 //! `umbel password range`: what the service Have I Been Pwned answers.
 
-use super::reading;
-use crate::commands::found;
+use crate::documents::word_lists;
 use crate::input::{is_stdin, open_list};
-use crate::output::Out;
+use crate::terminal::exit::found;
+use crate::terminal::output::Out;
 use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    // Also refuses what is not a list.
+    // This also fails if the file is not a list.
     let mut reader = open_list(&args.list, Arc::default())?;
     let plain = !is_stdin(&args.list)
         && std::fs::metadata(&args.list).is_ok_and(|found| found.is_file())
@@ -52,12 +52,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         scan(&mut reader, args.prefix)
     };
-    let failed = |error| reading::failed(error, format!("cannot ask {}", args.list.display()));
+    let failed = |error| word_lists::with_list_name(error, format!("cannot ask {}", args.list.display()));
     let suffixes = found_here.map_err(failed)?;
     let end = if args.crlf { "\r\n" } else { "\n" };
     let mut lines = Vec::new();
     for suffix in &suffixes {
-        // Memory can be written to.
+        // Writing to memory cannot fail.
         let _ = write!(lines, "{suffix}{end}");
     }
     let mut out = Out::new(false)?;

@@ -2,8 +2,8 @@
 
 use super::lines;
 use super::spread::Spread;
-use crate::engine;
 use crate::input::InputArgs;
+use crate::pipeline;
 use crate::remote::{self, Address};
 use anyhow::Result;
 use std::ops::ControlFlow;
@@ -27,11 +27,11 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let spread = Spread::open(&args.to)?;
-    let add = |_, lot: &crate::input::Lot<'_>| {
-        let keys = lot.keys()?;
-        let lines: Vec<&[u8]> = (0..lot.len()).filter_map(|i| keys.get(i)).collect();
+    let add = |_, records: &crate::input::Records<'_>| {
+        let keys = records.keys()?;
+        let lines: Vec<&[u8]> = (0..records.key_count()).filter_map(|i| keys.get(i)).collect();
         lines::add(&spread, &lines)
     };
-    engine::run(args.input.open()?, args.input.threads(), add, |(), _| Ok(ControlFlow::Continue(())))?;
+    pipeline::run(args.input.open()?, args.input.threads(), add, |(), _| Ok(ControlFlow::Continue(())))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,8 +2,8 @@
 
 use super::lines;
 use super::spread::Spread;
-use crate::commands::selecting::Selecting;
-use crate::input::{InputArgs, Lot};
+use crate::input::{InputArgs, Records};
+use crate::pipeline::Select;
 use crate::remote::{self, Address};
 use anyhow::Result;
 use std::process::ExitCode;
@@ -38,23 +38,23 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let spread = Spread::open(&args.from)?;
-    Selecting { line_buffered: false, count: args.count, quiet: args.quiet }.run(
+    Select { line_buffered: false, count: args.count, quiet: args.quiet }.run(
         &args.input,
-        |lot| ask(args, &spread, lot),
+        |records| ask(args, &spread, records),
         || Ok(()),
     )
 }
 
 /// How many lines are wanted, and these lines.
-fn ask(args: &Args, spread: &Spread, lot: &Lot) -> Result<(u64, Vec<u8>)> {
-    let keys = lot.keys()?;
-    let lines: Vec<&[u8]> = (0..lot.len()).filter_map(|i| keys.get(i)).collect();
+fn ask(args: &Args, spread: &Spread, records: &Records) -> Result<(u64, Vec<u8>)> {
+    let keys = records.keys()?;
+    let lines: Vec<&[u8]> = (0..records.key_count()).filter_map(|i| keys.get(i)).collect();
     let (mut wanted, mut out) = (0, Vec::new());
     for (key, found) in lines::contains(spread, &lines)?.into_iter().enumerate() {
         if found != args.invert_match {
             wanted += 1;
             if !args.count && !args.quiet {
-                lot.print_lines(key..key + 1, &mut out);
+                records.print_lines(key..key + 1, &mut out);
             }
         }
     }

@@ -1,9 +1,10 @@
 //! `umbel shard create`: an empty filter in shards.
 
 use super::spread::{MOST_SHARDS, Spread};
-use crate::facts::percent;
+use crate::args::number;
 use crate::remote::{self, Address};
-use crate::{number, output};
+use crate::report::percent;
+use crate::terminal::output;
 use anyhow::Result;
 use bstr::ByteSlice;
 use std::io::IsTerminal;
@@ -45,7 +46,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Spread::create(&args.at, args.shards, capacity, args.fpr)?;
     if std::io::stderr().is_terminal() {
         let (name, shards, rate) = (args.at.key.as_bstr(), args.shards, percent(args.fpr));
-        output::say(format_args!("{name}, {shards} shards for {capacity} lines each, rate {rate}"));
+        output::message(format_args!("{name}, {shards} shards for {capacity} lines each, rate {rate}"));
     }
     Ok(ExitCode::SUCCESS)
 }

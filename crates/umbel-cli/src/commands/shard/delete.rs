@@ -1,8 +1,8 @@
 //! `umbel shard delete`: a filter in shards is removed.
 
 use super::spread::Spread;
-use crate::output;
 use crate::remote::{self, Address};
+use crate::terminal::output;
 use anyhow::Result;
 use bstr::ByteSlice;
 use std::process::ExitCode;

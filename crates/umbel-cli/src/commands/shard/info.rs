@@ -1,8 +1,8 @@
 //! `umbel shard info`: what a filter in shards is, all of it together.
 
 use super::spread::Spread;
-use crate::output;
 use crate::remote::{self, Address, Answer};
+use crate::terminal::output;
 use anyhow::{Result, bail};
 use std::process::ExitCode;
 

@@ -1,11 +1,11 @@
 //! `umbel url build`: a filter and an exact list from unsafe addresses.
 
-use super::beside;
-use crate::filters::{Lock, Secrets, unless_exists};
+use super::exact_list_beside;
+use crate::args::number;
+use crate::filters::{FileLock, Secrets, explain_exists};
 use crate::input::{check_not_output, is_stdin, name, open_list, resolve};
-use crate::number;
-use crate::output::{self, warn};
-use crate::progress::size;
+use crate::report::size;
+use crate::terminal::output::{self, warn};
 use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if is_stdin(&args.output) {
         bail!("two files are written, for which standard output is no place: name a file with -o");
     }
-    let exact = beside(&args.output);
+    let exact = exact_list_beside(&args.output);
     let lists = resolve(&args.lists)?;
     for path in [&args.output, &exact] {
         check_not_output(&lists, path)?;
@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let hasher = args.secrets.single()?.unwrap_or_default();
     let mut hashes: Vec<Full> = Vec::new();
-    let mut skipped = Skipped::default();
+    let mut skipped = SkippedLines::default();
     for list in &lists {
         let failed = || format!("cannot read {}", name(list));
         let mut lines = Lines::new(open_list(list, Arc::default())?);
@@ -95,40 +95,41 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             None => bail!("there is no address in the list"),
         }
     }
-    skipped.tell();
+    skipped.report();
     hashes.sort_unstable();
     hashes.dedup();
     let screen = Screen::from_hashes(&hashes, args.prefix, args.fpr, hasher)?;
     let mut meta = Meta::new();
     screen.record(&mut meta);
-    // Of two who write at once both files are those of the second; and who adds metadata meanwhile does not undo this.
-    let _folder = Lock::take_folder(&args.output);
-    let _lock = if args.force && args.output.is_file() { Some(Lock::take(&args.output)?) } else { None };
-    Exact::save(&exact, &hashes, args.force).map_err(|error| unless_exists(error, &exact))?;
+    // Both files come from the same process if two write at once, and a process that sets metadata does not undo this.
+    let _folder = FileLock::acquire_folder(&args.output);
+    let _lock =
+        if args.force && args.output.is_file() { Some(FileLock::acquire(&args.output)?) } else { None };
+    Exact::save(&exact, &hashes, args.force).map_err(|error| explain_exists(error, &exact))?;
     let filter = Stored::from(screen.into_filter());
     let options = Options { meta, create_new: !args.force, ..Options::default() };
-    file::save(&args.output, &filter, &options).map_err(|error| unless_exists(error, &args.output))?;
+    file::save(&args.output, &filter, &options).map_err(|error| explain_exists(error, &args.output))?;
     if std::io::stderr().is_terminal() {
         let bytes = filter.stats().bytes;
-        output::say(format_args!("{} addresses, filter of {}", hashes.len(), size(bytes)));
+        output::message(format_args!("{} addresses, filter of {}", hashes.len(), size(bytes)));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lines that are no addresses.
+/// Lines that are not addresses.
 #[derive(Default)]
-struct Skipped {
+struct SkippedLines {
     count: u64,
     first: Option<String>,
 }
 
-impl Skipped {
+impl SkippedLines {
     fn add(&mut self, which: std::fmt::Arguments<'_>) {
         self.count += 1;
         self.first.get_or_insert_with(|| which.to_string());
     }
 
-    fn tell(&self) {
+    fn report(&self) {
         if let Some(first) = &self.first {
             let lines =
                 if self.count == 1 { "line that is no address" } else { "lines that are no addresses" };

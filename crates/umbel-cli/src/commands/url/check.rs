@@ -1,11 +1,11 @@
 //! `umbel url check`: whether addresses are unsafe.
 
-use super::beside;
-use crate::commands::{FAILED, NONE};
-use crate::facts::shown;
+use super::exact_list_beside;
 use crate::filters::Secrets;
-use crate::input::{check_filter_first, is_stdin, name, open_list, resolve};
-use crate::output::{self, Out};
+use crate::input::{check_not_swapped, is_stdin, name, open_list, resolve};
+use crate::report::printable;
+use crate::terminal::exit::{FAILED, NOT_FOUND};
+use crate::terminal::output::{self, Out};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -58,9 +58,9 @@ pub struct Args {
 /// No address is unsafe, but one may be.
 const UNCONFIRMED: u8 = 3;
 
-/// What the addresses so far make of the exit code.
+/// The verdicts on the addresses so far, from which the exit code follows.
 #[derive(Default)]
-struct Seen {
+struct Verdicts {
     any: bool,
     invalid: bool,
     listed: bool,
@@ -69,7 +69,7 @@ struct Seen {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let named: Vec<PathBuf> = args.urls.iter().map(PathBuf::from).collect();
-    check_filter_first("url check FILTER", &args.filter, &named)?;
+    check_not_swapped("url check FILTER", &args.filter, &named)?;
     if let Some(file) = named.iter().find(|named| !is_stdin(named) && named.is_file()) {
         let (filter, file) = (args.filter.display(), file.display());
         bail!(
@@ -81,10 +81,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut screen = screen.with_context(|| {
         format!("{} is not a filter of addresses: `umbel url build` makes one", args.filter.display())
     })?;
-    let beside = beside(&args.filter);
+    let default_list = exact_list_beside(&args.filter);
     let mut exact = match &args.confirm {
         Some(path) => Some(Exact::open(path)?),
-        None if beside.exists() => Some(Exact::open(&beside)?),
+        None if default_list.exists() => Some(Exact::open(&default_list)?),
         None => None,
     };
     if exact.as_ref().is_some_and(|exact| !screen.fits(exact)) {
@@ -94,71 +94,71 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         );
     }
     let mut out = Out::new(false)?;
-    let mut seen = Seen::default();
-    let mut check = |line: &[u8], told: &mut Vec<u8>| -> Result<bool> {
-        seen.any = true;
+    let mut verdicts = Verdicts::default();
+    let mut check = |line: &[u8], lines_out: &mut Vec<u8>| -> Result<bool> {
+        verdicts.any = true;
         let answer = match Address::parse(line) {
             Err(why) => {
-                seen.invalid = true;
-                format!("invalid\t{}\t{why}\n", shown(line))
+                verdicts.invalid = true;
+                format!("invalid\t{}\t{why}\n", printable(line))
             }
             Ok(address) => match screen.check(&address, exact.as_mut())? {
                 Verdict::Clear => format!("clear\t{address}\n"),
                 Verdict::Unsafe(expression) => {
-                    seen.listed = true;
+                    verdicts.listed = true;
                     format!("unsafe\t{address}\t{expression}\n")
                 }
                 Verdict::Unconfirmed => {
-                    seen.unconfirmed = true;
+                    verdicts.unconfirmed = true;
                     format!("unconfirmed\t{address}\n")
                 }
             },
         };
-        told.extend(answer.bytes());
-        Ok(!args.quiet || !(seen.invalid || seen.listed || seen.unconfirmed))
+        lines_out.extend(answer.bytes());
+        Ok(!args.quiet || !(verdicts.invalid || verdicts.listed || verdicts.unconfirmed))
     };
-    let mut tell = |told: &mut Vec<u8>| -> Result<()> {
+    let mut print_lines = |lines_out: &mut Vec<u8>| -> Result<()> {
         if !args.quiet {
-            out.write_answers(told)?;
+            out.write_answers(lines_out)?;
         }
-        told.clear();
+        lines_out.clear();
         Ok(())
     };
-    let mut told = Vec::new();
-    // Nothing named is standard input, unless that is a terminal.
-    let asked = if named.is_empty() { resolve(&named)? } else { named };
-    'asked: for asked in asked {
-        if !is_stdin(&asked) {
-            let go_on = check(asked.as_os_str().as_bytes(), &mut told)?;
-            tell(&mut told)?;
+    let mut lines_out = Vec::new();
+    // Without addresses, standard input is read, unless it is a terminal.
+    let inputs = if named.is_empty() { resolve(&named)? } else { named };
+    'inputs: for input in inputs {
+        if !is_stdin(&input) {
+            let go_on = check(input.as_os_str().as_bytes(), &mut lines_out)?;
+            print_lines(&mut lines_out)?;
             if !go_on {
                 break;
             }
             continue;
         }
-        let mut lines = Lines::new(open_list(&asked, Arc::default())?);
-        while lines.more().with_context(|| format!("cannot read {}", name(&asked)))? {
+        let mut lines = Lines::new(open_list(&input, Arc::default())?);
+        while lines.more().with_context(|| format!("cannot read {}", name(&input)))? {
             for line in lines.lot().filter(|line| !line.trim_ascii().is_empty()) {
-                if !check(line, &mut told)? {
-                    break 'asked;
+                if !check(line, &mut lines_out)? {
+                    break 'inputs;
                 }
             }
-            tell(&mut told)?;
+            print_lines(&mut lines_out)?;
         }
     }
-    if !seen.any {
+    if !verdicts.any {
         bail!("there was no address to check");
     }
     if args.stats {
         let ScreenStats { addresses, expressions, asked, in_vain, .. } = screen.stats();
-        output::say(format_args!(
+        output::message(format_args!(
             "{addresses} addresses, {expressions} expressions, exact list asked {asked} times, {in_vain} in vain"
         ));
     }
-    Ok(match seen {
-        Seen { invalid: true, .. } => ExitCode::from(FAILED),
-        Seen { listed: true, .. } => ExitCode::from(NONE),
-        Seen { unconfirmed: true, .. } => ExitCode::from(UNCONFIRMED),
+    Ok(match verdicts {
+        Verdicts { invalid: true, .. } => ExitCode::from(FAILED),
+        Verdicts { listed: true, .. } => ExitCode::from(NOT_FOUND),
+        Verdicts { unconfirmed: true, .. } => ExitCode::from(UNCONFIRMED),
         _ => ExitCode::SUCCESS,
     })
 }

@@ -31,8 +31,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
 }
 
-/// Where the exact list of a filter is unless somebody says where.
-fn beside(filter: &Path) -> PathBuf {
+/// Returns the default path of a filter's exact list: its own path and `.exact`.
+fn exact_list_beside(filter: &Path) -> PathBuf {
     let mut name = filter.as_os_str().to_owned();
     name.push(".exact");
     name.into()

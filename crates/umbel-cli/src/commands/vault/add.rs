@@ -1,21 +1,20 @@
 //! `umbel vault add`: files into a vault.
 
-use super::opening::{Secret, facts, lock};
-use crate::commands::FAILED;
-use crate::facts::shown;
-use crate::input::{is_stdin, name, open_raw, total_len};
-use crate::output;
-use crate::progress::{Progress, size};
+use crate::documents::vaults::{PassphraseArgs, document_json, lock_vault};
+use crate::input::{CountedReader, is_stdin, name, open_raw, total_len};
+use crate::report::{printable, size};
+use crate::terminal::exit::FAILED;
+use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 use umbel_text::vault::zidx::Id;
 use umbel_text::vault::{Options, Vault};
 
@@ -48,7 +47,7 @@ pub struct Args {
     json: bool,
 
     #[command(flatten)]
-    secret: Secret,
+    secret: PassphraseArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -65,49 +64,50 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("{} is a file: the vault, which is a directory, comes first", args.vault.display());
     }
     let mut failed = 0;
-    let mut complain = |error: anyhow::Error| {
+    let mut report_error = |error: anyhow::Error| {
         output::error(format_args!("{error:#}"));
         failed += 1;
     };
     let mut files = Vec::new();
     for file in &args.files {
-        walk(file, fs::metadata(&args.vault).ok().as_ref(), true, &mut files, &mut complain);
+        walk(file, fs::metadata(&args.vault).ok().as_ref(), true, &mut files, &mut report_error);
     }
     if files.is_empty() {
         output::error("there is no file to add");
         return Ok(ExitCode::from(FAILED));
     }
     let vault = open(args)?;
-    // Two who add the same name at once would not see each other.
-    let _lock = lock(&args.vault)?;
-    let mut adding = Adding { args, known: names(&vault)?, vault, read: Arc::default(), bytes: 0, count: 0 };
-    let progress = Progress::of_bytes(Arc::clone(&adding.read), total_len(&files));
+    // Without the lock, two processes that add the same name would not see each other.
+    let _lock = lock_vault(&args.vault)?;
+    let mut addition =
+        Addition { args, known: names(&vault)?, vault, read: Arc::default(), bytes: 0, count: 0 };
+    let progress = Progress::of_bytes(Arc::clone(&addition.read), total_len(&files));
     for file in &files {
-        match adding.add(file) {
+        match addition.add(file) {
             Ok(()) => {}
             Err(error) if output::is_broken_pipe(&error) => return Err(error),
-            Err(error) => complain(error),
+            Err(error) => report_error(error),
         }
     }
     progress.finish();
     if !args.json && io::stderr().is_terminal() {
-        output::say(format_args!("added: {}, of {}", adding.count, size(adding.bytes)));
+        output::message(format_args!("added: {}, of {}", addition.count, size(addition.bytes)));
     }
     Ok(if failed > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// The vault, which is made if it is not there.
+/// Opens the vault, or creates it if it is missing.
 fn open(args: &Args) -> Result<Vault> {
     if Vault::exists(&args.vault)? {
         return args.secret.open(&args.vault);
     }
     let passphrase = args.secret.new_passphrase(&args.vault)?;
     let vault = Vault::create(&args.vault, &passphrase, &Options::default())?;
-    output::say(format_args!("umbel: made a new vault, {}", args.vault.display()));
+    output::message(format_args!("umbel: made a new vault, {}", args.vault.display()));
     Ok(vault)
 }
 
-/// The documents of each name.
+/// Returns the documents of each name.
 fn names(vault: &Vault) -> Result<HashMap<Vec<u8>, Vec<Id>>> {
     let mut names: HashMap<_, Vec<_>> = HashMap::new();
     for entry in vault.entries()?.0 {
@@ -116,13 +116,13 @@ fn names(vault: &Vault) -> Result<HashMap<Vec<u8>, Vec<Id>>> {
     Ok(names)
 }
 
-/// The files of a directory, in the order of their names, and what is no directory itself.
+/// Collects the files of a directory, in the order of their names, or the path itself if it is not a directory.
 fn walk(
     path: &Path,
     vault: Option<&Metadata>,
     named: bool,
     files: &mut Vec<PathBuf>,
-    complain: &mut impl FnMut(anyhow::Error),
+    report_error: &mut impl FnMut(anyhow::Error),
 ) {
     if is_stdin(path) {
         return files.push(path.to_owned());
@@ -131,16 +131,16 @@ fn walk(
     let found = match if named { fs::metadata(path) } else { fs::symlink_metadata(path) }.with_context(failed)
     {
         Ok(found) => found,
-        Err(error) => return complain(error),
+        Err(error) => return report_error(error),
     };
     if !found.is_dir() {
-        // A pipe in a directory would wait for its writer.
+        // Opening a pipe in a directory would wait for its writer.
         if named || found.is_file() {
             files.push(path.to_owned());
         }
         return;
     }
-    // A vault in the directory is no document of its own.
+    // Do not add the vault to itself.
     if vault.is_some_and(|vault| (vault.dev(), vault.ino()) == (found.dev(), found.ino())) {
         return;
     }
@@ -150,17 +150,18 @@ fn walk(
             for entry in entries {
                 match entry.with_context(failed) {
                     Ok(entry) => inside.push(entry.path()),
-                    Err(error) => complain(error),
+                    Err(error) => report_error(error),
                 }
             }
         }
-        Err(error) => complain(error),
+        Err(error) => report_error(error),
     }
     inside.sort_unstable();
-    inside.iter().for_each(|path| walk(path, vault, false, files, complain));
+    inside.iter().for_each(|path| walk(path, vault, false, files, report_error));
 }
 
-struct Adding<'a> {
+/// Files added to a vault.
+struct Addition<'a> {
     args: &'a Args,
     vault: Vault,
     known: HashMap<Vec<u8>, Vec<Id>>,
@@ -169,21 +170,24 @@ struct Adding<'a> {
     count: u64,
 }
 
-impl Adding<'_> {
+impl Addition<'_> {
     fn add(&mut self, path: &Path) -> Result<()> {
-        let called = match &self.args.name {
+        let name_in_vault = match &self.args.name {
             Some(name) => name.as_bytes().to_vec(),
             None => path.strip_prefix(".").unwrap_or(path).as_os_str().as_bytes().to_vec(),
         };
-        let before = self.known.get(&called).cloned().unwrap_or_default();
+        let before = self.known.get(&name_in_vault).cloned().unwrap_or_default();
         if !before.is_empty() && !self.args.replace {
-            bail!("{} is in the vault already: --replace takes the new one instead", shown(&called));
+            bail!(
+                "{} is in the vault already: --replace takes the new one instead",
+                printable(&name_in_vault)
+            );
         }
         let file = open_raw(path)?;
         let modified = file.metadata().ok().filter(Metadata::is_file).and_then(|found| found.modified().ok());
-        let reader = Counted { file, read: Arc::clone(&self.read) };
+        let reader = CountedReader::new(file, Arc::clone(&self.read));
         let failed = || format!("{} was not added", name(path));
-        let added = self.vault.replace(&called, modified, reader, &before).with_context(failed)?;
+        let added = self.vault.replace(&name_in_vault, modified, reader, &before).with_context(failed)?;
         if let Some(why) = &added.cut {
             output::warn(format_args!(
                 "{} is in the vault, but cannot be decompressed to its end, and is found by the words before that: {why}",
@@ -192,21 +196,7 @@ impl Adding<'_> {
         }
         self.bytes += added.entry.head.size;
         self.count += 1;
-        self.known.insert(called, vec![added.entry.id]);
-        if self.args.json { output::json(&facts(&added.entry)) } else { Ok(()) }
-    }
-}
-
-/// A file that counts the bytes it gives.
-struct Counted {
-    file: fs::File,
-    read: Arc<AtomicU64>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.read.fetch_add(read as u64, Relaxed);
-        Ok(read)
+        self.known.insert(name_in_vault, vec![added.entry.id]);
+        if self.args.json { output::json(&document_json(&added.entry)) } else { Ok(()) }
     }
 }

@@ -1,7 +1,7 @@
 //! `umbel vault check`: whether all documents are what was written.
 
-use super::opening::{Secret, tell};
-use crate::output;
+use crate::documents::vaults::{PassphraseArgs, report_problems};
+use crate::terminal::output;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,12 +17,12 @@ pub struct Args {
     vault: PathBuf,
 
     #[command(flatten)]
-    secret: Secret,
+    secret: PassphraseArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let vault = args.secret.open(&args.vault)?;
     let (whole, problems) = vault.check_all()?;
     output::text(format_args!("whole: {whole}, damaged: {}\n", problems.len()))?;
-    Ok(tell(problems).unwrap_or(ExitCode::SUCCESS))
+    Ok(report_problems(problems).unwrap_or(ExitCode::SUCCESS))
 }

@@ -1,8 +1,8 @@
 //! `umbel vault get`: a document, decrypted.
 
-use super::opening::{Secret, resolve};
-use crate::filters::unless_exists;
-use crate::output::FAILED;
+use crate::documents::vaults::{PassphraseArgs, find_documents};
+use crate::filters::explain_exists;
+use crate::terminal::output::WRITE_FAILED;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -37,11 +37,11 @@ pub struct Args {
     force: bool,
 
     #[command(flatten)]
-    secret: Secret,
+    secret: PassphraseArgs,
 }
 
-/// So often a document is looked for anew that was replaced before it could be read.
-const TRIES: usize = 10;
+/// How often a document is looked for again that was replaced before it could be read.
+const MAX_TRIES: usize = 10;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let to = args.output.as_deref().filter(|path| *path != Path::new("-"));
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let vault = args.secret.open(&args.vault)?;
     let mut tries = 0;
     loop {
-        let ids = match resolve(&vault, std::slice::from_ref(&args.document))? {
+        let ids = match find_documents(&vault, std::slice::from_ref(&args.document))? {
             Ok(ids) => ids,
             Err(code) => return Ok(code),
         };
@@ -62,13 +62,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         });
         tries += 1;
         match written {
-            Err(error) if tries < TRIES && error.downcast_ref().is_some_and(Error::is_gone) => {}
+            Err(error) if tries < MAX_TRIES && error.downcast_ref().is_some_and(Error::is_gone) => {}
             written => return written.map(|()| ExitCode::SUCCESS),
         }
     }
 }
 
-/// Refuses before the passphrase is asked for what would be refused after it.
+/// Fails before the prompt if the file could not be written after it.
 fn check(path: &Path, force: bool) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => bail!("{} is a directory: name a file in it with -o", path.display()),
@@ -77,10 +77,10 @@ fn check(path: &Path, force: bool) -> Result<()> {
     }
 }
 
-/// Refuses to write into the vault, whose own files have to stay what they are.
+/// Fails if the file would be written into the vault itself.
 fn check_outside(path: &Path, vault: &Path) -> Result<()> {
     let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    // Where a link leads something would be written, also if nothing is there yet.
+    // Follow links, even to a file that does not exist yet.
     let mut target = path.to_owned();
     for _ in 0..40 {
         let Ok(link) = fs::read_link(&target) else { break };
@@ -96,7 +96,7 @@ fn check_outside(path: &Path, vault: &Path) -> Result<()> {
 }
 
 fn save(vault: &Vault, id: &Id, path: &Path, force: bool) -> Result<()> {
-    vault.save(id, path, force).map_err(|error| unless_exists(error, path))
+    vault.save(id, path, force).map_err(|error| explain_exists(error, path))
 }
 
 fn print(vault: &Vault, id: &Id) -> Result<()> {
@@ -107,7 +107,7 @@ fn print(vault: &Vault, id: &Id) -> Result<()> {
     }
     vault.check(id)?;
     match vault.read(id, &mut io::stdout().lock()) {
-        Err(Error::Output(error)) => Err(error).context(FAILED),
+        Err(Error::Output(error)) => Err(error).context(WRITE_FAILED),
         read => Ok(read?),
     }
 }

@@ -1,9 +1,8 @@
 //! `umbel vault info`: what everybody can see of a vault.
 
-use super::opening::{explained, tell};
-use crate::facts::{Rows, percent};
-use crate::output;
-use crate::progress::size;
+use crate::documents::vaults::{explain_missing, report_problems};
+use crate::report::{Rows, percent, size};
+use crate::terminal::output;
 use anyhow::Result;
 use serde_json::json;
 use std::path::PathBuf;
@@ -24,13 +23,13 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let Header { cost, shape } =
-        Vault::header_of(&args.vault).map_err(|error| explained(error, &args.vault))?;
+        Vault::header_of(&args.vault).map_err(|error| explain_missing(error, &args.vault))?;
     let (seen, problems) = Server::new(&args.vault).seen()?;
     let sum = |of: fn(&umbel_text::vault::Seen) -> u64| seen.iter().map(of).sum::<u64>();
     let (parts, content) = (sum(|seen| seen.parts.into()), sum(|seen| seen.content));
     let [ones, bits] = [sum(|seen| seen.bits[0]), sum(|seen| seen.bits[1])];
     let fill = ones as f64 / bits.max(1) as f64;
-    // What a word that is nowhere is expected to find.
+    // The number of documents expected for a word that is in none.
     let wrong = parts as f64 * shape.rate();
     let lengths = seen.iter().map(|seen| seen.content);
     let (shortest, longest) = (lengths.clone().min().unwrap_or(0), lengths.max().unwrap_or(0));
@@ -97,5 +96,5 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         rows.add("cannot be seen", "words, names, contents, dates, exact lengths, what is searched for");
         output::text(rows)?;
     }
-    Ok(tell(problems).unwrap_or(ExitCode::SUCCESS))
+    Ok(report_problems(problems).unwrap_or(ExitCode::SUCCESS))
 }

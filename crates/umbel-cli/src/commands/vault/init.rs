@@ -1,7 +1,7 @@
 //! `umbel vault init`: a vault with nothing in it.
 
-use super::opening::Secret;
-use crate::number;
+use crate::args::number;
+use crate::documents::vaults::PassphraseArgs;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ pub struct Args {
     passes: u32,
 
     #[command(flatten)]
-    secret: Secret,
+    secret: PassphraseArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -50,7 +50,7 @@ fn words(text: &str) -> Result<u32, String> {
     words.ok_or_else(|| "an index has 8 to 1048576 words".to_owned())
 }
 
-/// In KiB.
+/// Parses the memory of the passphrase hash, and returns it in KiB.
 fn memory(text: &str) -> Result<u32, String> {
     let kib = u32::try_from(number::bytes(text)? / 1024).unwrap_or(u32::MAX);
     let most = Cost::LARGEST.memory;

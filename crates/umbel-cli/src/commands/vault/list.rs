@@ -1,9 +1,8 @@
 //! `umbel vault list`: what is in a vault.
 
-use super::opening::{Secret, facts, tell, time};
-use crate::facts::{Columns, shown};
-use crate::output;
-use crate::progress::size;
+use crate::documents::vaults::{PassphraseArgs, document_json, format_time, report_problems};
+use crate::report::{Columns, printable, size};
+use crate::terminal::output;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,22 +19,23 @@ pub struct Args {
     json: bool,
 
     #[command(flatten)]
-    secret: Secret,
+    secret: PassphraseArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let vault = args.secret.open(&args.vault)?;
     let (entries, problems) = vault.entries()?;
     if args.json {
-        let lines: String = entries.iter().map(|entry| format!("{}\n", facts(entry))).collect();
+        let lines: String = entries.iter().map(|entry| format!("{}\n", document_json(entry))).collect();
         output::bytes(lines.as_bytes())?;
     } else if !entries.is_empty() {
         let mut columns = Columns::new(&["name", "size", "words", "modified", "added", "id"]);
         for entry in &entries {
             let head = &entry.head;
-            let minutes = |seconds| time(seconds).map_or("-".into(), |text| text[..16].replace('T', " "));
+            let minutes =
+                |seconds| format_time(seconds).map_or("-".into(), |text| text[..16].replace('T', " "));
             columns.add(vec![
-                shown(&head.name),
+                printable(&head.name),
                 size(head.size),
                 if head.is_text { head.words.to_string() } else { "no text".into() },
                 head.modified.map_or("-".into(), minutes),
@@ -45,5 +45,5 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         output::text(columns)?;
     }
-    Ok(tell(problems).unwrap_or(ExitCode::SUCCESS))
+    Ok(report_problems(problems).unwrap_or(ExitCode::SUCCESS))
 }

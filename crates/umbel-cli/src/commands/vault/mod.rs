@@ -6,7 +6,6 @@ mod get;
 mod info;
 mod init;
 mod list;
-mod opening;
 mod remove;
 mod search;
 

@@ -1,6 +1,6 @@
 //! `umbel vault remove`: documents out of a vault.
 
-use super::opening::{Secret, lock, resolve};
+use crate::documents::vaults::{PassphraseArgs, find_documents, lock_vault};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,13 +20,13 @@ pub struct Args {
     documents: Vec<String>,
 
     #[command(flatten)]
-    secret: Secret,
+    secret: PassphraseArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let vault = args.secret.open(&args.vault)?;
-    let _lock = lock(&args.vault)?;
-    let mut ids = match resolve(&vault, &args.documents)? {
+    let _lock = lock_vault(&args.vault)?;
+    let mut ids = match find_documents(&vault, &args.documents)? {
         Ok(ids) => ids,
         Err(code) => return Ok(code),
     };

@@ -1,9 +1,9 @@
 //! `umbel vault search`: the documents that hold some words.
 
-use super::opening::{Secret, facts, tell};
-use crate::commands::found;
-use crate::facts::shown;
-use crate::output;
+use crate::documents::vaults::{PassphraseArgs, document_json, report_problems};
+use crate::report::printable;
+use crate::terminal::exit::found;
+use crate::terminal::output;
 use anyhow::Result;
 use serde_json::json;
 use std::io::{self, IsTerminal};
@@ -35,7 +35,7 @@ pub struct Args {
     json: bool,
 
     #[command(flatten)]
-    secret: Secret,
+    secret: PassphraseArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -46,19 +46,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut lines = String::new();
     for entry in &hits.hits {
         if args.json {
-            let mut facts = facts(entry);
-            facts["confirmed"] = json!(!args.possible);
-            lines += &format!("{facts}\n");
+            let mut document = document_json(entry);
+            document["confirmed"] = json!(!args.possible);
+            lines += &format!("{document}\n");
         } else {
-            lines += &format!("{}\n", shown(&entry.head.name));
+            lines += &format!("{}\n", printable(&entry.head.name));
         }
     }
     output::bytes(lines.as_bytes())?;
     if hits.refuted > 0 && io::stderr().is_terminal() {
-        output::say(format_args!(
+        output::message(format_args!(
             "documents that the indexes took for hits, and that are none: {}",
             hits.refuted
         ));
     }
-    Ok(tell(hits.problems).unwrap_or(found(any)))
+    Ok(report_problems(hits.problems).unwrap_or(found(any)))
 }

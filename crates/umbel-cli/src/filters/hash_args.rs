@@ -1,0 +1,57 @@
+//! The options for hashing keys, of every command that builds a filter.
+
+use super::Secrets;
+use anyhow::{Result, bail};
+use clap::Args;
+use umbel::Hasher;
+use umbel::hash::Strength;
+
+/// The seed or secret of a hash.
+#[derive(Args, Clone, Debug)]
+pub struct HashArgs {
+    /// The seed of the fast hash; only filters with the same seed can be united [default: 0]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    #[command(flatten)]
+    pub secrets: Secrets,
+
+    /// Write the secret of a keyed hash into the file, so that it can be used without the key file
+    #[arg(long)]
+    pub embed_key: bool,
+}
+
+impl HashArgs {
+    /// Returns the hash of this strength; by default the strength is that of the key file, or else `fast`.
+    pub fn hasher(&self, strength: Option<Strength>) -> Result<Hasher> {
+        let secret = self.secrets.single()?;
+        let strength = strength.or(secret.as_ref().map(|secret| secret.id().strength));
+        let strength = strength.unwrap_or(Strength::Fast);
+        self.check_embedding(Some(strength))?;
+        if self.seed.is_some() && strength != Strength::Fast {
+            bail!("a {strength} hash has a secret instead of a seed: leave out --seed");
+        }
+        match secret {
+            None if strength == Strength::Fast => Ok(Hasher::fast(self.seed.unwrap_or(0))),
+            None => bail!(
+                "a {strength} hash needs its secret: make one with `umbel key new FILE --hash {strength}`, and give it with --key-file FILE"
+            ),
+            Some(secret) if secret.id().strength == strength => Ok(secret),
+            Some(secret) => {
+                bail!("the key file is for a {} hash, not for a {strength} one", secret.id().strength)
+            }
+        }
+    }
+
+    /// Fails early if `--embed-key` is given for a hash whose secret is never embedded.
+    pub fn check_embedding(&self, strength: Option<Strength>) -> Result<()> {
+        match strength {
+            Some(Strength::Keyed) => Ok(()),
+            _ if !self.embed_key => Ok(()),
+            Some(Strength::Sealed) => {
+                bail!("--embed-key is for a keyed hash: a sealed secret is never written to a file")
+            }
+            _ => bail!("--embed-key is for a keyed hash: this one has no secret"),
+        }
+    }
+}

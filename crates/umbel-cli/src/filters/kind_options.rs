@@ -1,0 +1,177 @@
+//! Options that only some kinds of filters have.
+
+use crate::args::{names, number};
+use anyhow::{Result, bail};
+use clap::Args;
+use umbel::Kind;
+use umbel::aging::Window;
+use umbel::counting::Overflow;
+use umbel::cuckoo::Form;
+use umbel::kind::Category;
+use umbel::sketch::Distinct;
+use umbel::spec::KindOptions;
+use umbel::variable_increment::Scheme;
+
+/// The options of filters that only some kinds have.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Options of some kinds")]
+pub struct KindOptionArgs {
+    /// aging: forget a key after so many others (1e6) or so much time (30s, 10m, 2h, 7d) [default: as many as -n]
+    #[arg(long, value_name = "KEYS|TIME", value_parser = number::window)]
+    window: Option<Window>,
+
+    /// aging: forget in so many parts; the more, the sharper, and the slower [default: 8]
+    #[arg(long, value_name = "G")]
+    generations: Option<u32>,
+
+    /// scalable: the rate of each stage, as a share of the one before [default: 0.85]
+    #[arg(long, value_name = "R")]
+    tightening: Option<f64>,
+
+    /// scalable: the size of each stage, in sizes of the one before [default: 2]
+    #[arg(long, value_name = "S")]
+    growth: Option<u32>,
+
+    /// counting: bits of a counter, 2 to 16 [default: 4]
+    #[arg(long, value_name = "BITS")]
+    counter_bits: Option<u32>,
+
+    /// counting: what happens to a counter at its largest value; decrement loses keys, and is for demonstration
+    /// [default: sticky]
+    #[arg(long, value_name = "POLICY", value_parser = names::overflow())]
+    overflow: Option<Overflow>,
+
+    /// variable-increment: what probes add, for instance 8,12,14,15 [default: 4,5,6,7]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    increments: Option<Vec<u32>>,
+
+    /// deletable: filter bits for each collision bit; the fewer, the more keys can be removed [default: 4]
+    #[arg(long, value_name = "BITS")]
+    region_bits: Option<u64>,
+
+    /// floom: how many regions, 1 to 24 [default: by the size]
+    #[arg(long, value_name = "B")]
+    regions: Option<u32>,
+
+    /// floom: only patterns that a key can have get a bit
+    #[arg(long)]
+    ranked: bool,
+
+    /// cuckoo, fuse: bits of a fingerprint [default: by the rate]
+    #[arg(long, value_name = "BITS")]
+    fingerprint_bits: Option<u32>,
+
+    /// quotient: the share of slots filled at capacity; the higher, the smaller and slower [default: 0.8]
+    #[arg(long, value_name = "SHARE")]
+    load: Option<f64>,
+
+    /// cuckoo: sorted fingerprints, which take a bit less per key and more time
+    #[arg(long)]
+    semi_sorted: bool,
+}
+
+impl KindOptionArgs {
+    /// Returns the options of a filter of this kind. Fails if an option is given that the kind does not have.
+    pub fn for_kind(&self, kind: Kind) -> Result<KindOptions> {
+        let given = [
+            (self.window.is_some(), "--window", &[Kind::Aging][..]),
+            (self.generations.is_some(), "--generations", &[Kind::Aging]),
+            (self.tightening.is_some(), "--tightening", &[Kind::Scalable]),
+            (self.growth.is_some(), "--growth", &[Kind::Scalable]),
+            (self.counter_bits.is_some(), "--counter-bits", &[Kind::Counting]),
+            (self.overflow.is_some(), "--overflow", &[Kind::Counting]),
+            (self.increments.is_some(), "--increments", &[Kind::VariableIncrement]),
+            (self.region_bits.is_some(), "--region-bits", &[Kind::Deletable]),
+            (self.regions.is_some(), "--regions", &[Kind::Floom]),
+            (self.ranked, "--ranked", &[Kind::Floom]),
+            (self.fingerprint_bits.is_some(), "--fingerprint-bits", &[Kind::Cuckoo, Kind::Fuse]),
+            (self.semi_sorted, "--semi-sorted", &[Kind::Cuckoo]),
+            (self.load.is_some(), "--load", &[Kind::Quotient]),
+        ];
+        if let Some((_, option, its)) = given.iter().find(|(given, _, its)| *given && !its.contains(&kind)) {
+            let names: Vec<String> = its.iter().map(ToString::to_string).collect();
+            bail!("{option} is for the kind {}: add --kind {}, or leave it out", names.join(" or "), its[0]);
+        }
+        Ok(self.for_all_kinds())
+    }
+
+    /// Returns the options for comparing all kinds; each kind ignores those of others.
+    pub fn for_all_kinds(&self) -> KindOptions {
+        let mut options = KindOptions::default();
+        options.aging.window = self.window;
+        set(&mut options.aging.generations, self.generations);
+        set(&mut options.scalable.tightening, self.tightening);
+        set(&mut options.scalable.growth, self.growth);
+        set(&mut options.counting.counter_bits, self.counter_bits);
+        set(&mut options.counting.overflow, self.overflow);
+        if let Some(increments) = &self.increments {
+            options.variable_increment.scheme = Scheme::set(increments);
+        }
+        set(&mut options.deletable.region_bits, self.region_bits);
+        options.floom.regions = self.regions;
+        options.floom.ranked = self.ranked;
+        set(&mut options.quotient.load, self.load);
+        options.cuckoo.fingerprint_bits = self.fingerprint_bits;
+        options.fuse.fingerprint_bits = self.fingerprint_bits;
+        if self.semi_sorted {
+            options.cuckoo.form = Form::SemiSorted;
+        }
+        options
+    }
+}
+
+/// The options of multisets.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Options of multisets")]
+pub struct MultisetArgs {
+    /// How many different keys there are at most, if that is known: then fewer bits will do
+    #[arg(long, value_name = "N", value_parser = number::count)]
+    keys: Option<u64>,
+
+    /// Groups of hash functions, 1 to 64, and with several levels from 8; the more, the further a level counts, and the larger it is [default: 32]
+    #[arg(long, value_name = "L")]
+    groups: Option<u32>,
+
+    /// multi-resolution: levels, 1 to 16; each counts four times as far as the one before [default: 9]
+    #[arg(long, value_name = "R")]
+    levels: Option<u32>,
+}
+
+impl MultisetArgs {
+    /// Sets the options of a multiset of this kind. Fails if an option is given that the kind does not have.
+    pub fn for_kind(&self, kind: Kind, options: &mut KindOptions) -> Result<()> {
+        let given = [
+            (self.keys.is_some(), "--keys"),
+            (self.groups.is_some(), "--groups"),
+            (self.levels.is_some(), "--levels"),
+        ];
+        if let Some((_, option)) =
+            given.iter().find(|(given, _)| *given && kind.category() != Category::Multiset)
+        {
+            bail!("{option} is for multisets: add --kind multi-resolution, or leave it out");
+        }
+        if self.levels.is_some() && kind == Kind::SpaceCode {
+            bail!("--levels is for the kind multi-resolution: a space-code filter has one level");
+        }
+        options.space_code.keys = self.keys;
+        set(&mut options.space_code.groups, self.groups);
+        set(&mut options.space_code.levels, self.levels);
+        Ok(())
+    }
+
+    /// Fails if there are certainly more distinct keys than `--keys` says: with too few bits every key is found.
+    pub fn check_keys(&self, distinct: &Distinct) -> Result<()> {
+        let found = distinct.count();
+        match self.keys {
+            Some(keys) if found.value - 3.0 * found.standard_error > keys as f64 => bail!(
+                "there are about {:.0} different keys, more than --keys {keys} allows for: leave it out, or give as many",
+                found.value
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn set<T: Copy>(option: &mut T, given: Option<T>) {
+    *option = given.unwrap_or(*option);
+}

@@ -1,0 +1,42 @@
+//! Filters opened, built, filled and saved.
+//!
+//! [`Secrets`] opens filters; [`HashArgs`], [`KindOptionArgs`] and [`budget`] plan new ones; [`SetBuilder`],
+//! [`ParallelFill`] and [`construct`] put keys into them; [`SaveArgs`] and [`Target`] write them, and [`FileLock`] keeps other processes out meanwhile.
+
+pub mod budget;
+mod build;
+pub mod construct;
+pub mod digest_spool;
+mod distinct;
+mod fill;
+mod group;
+mod hash_args;
+mod kind_options;
+mod lock;
+mod open;
+mod record;
+mod save;
+mod secrets;
+pub mod sketches;
+mod target;
+
+pub use build::SetBuilder;
+pub use distinct::{DistinctCounter, capacity_for, new_distinct};
+pub use fill::{ParallelFill, warn_if_overfull};
+pub use group::FilterGroup;
+pub use hash_args::HashArgs;
+pub use kind_options::{KindOptionArgs, MultisetArgs};
+pub use lock::FileLock;
+pub use open::{
+    check_category, check_not_fixed, check_plain, check_same_form, check_whole, sketch_command, wrong_kind,
+};
+pub use record::{record, warn_if_noisy};
+pub use save::SaveArgs;
+pub use secrets::{NewKey, Secrets, key_file_beside, read_key};
+pub use target::{Target, already_exists, check_writable, explain_exists};
+
+/// The rate of a filter unless the user asks for another.
+pub const DEFAULT_RATE: f64 = 0.01;
+
+/// The noise of a multiset unless the user asks for another.
+pub const DEFAULT_NOISE: f64 = 0.005;

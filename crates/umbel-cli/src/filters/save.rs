@@ -1,0 +1,63 @@
+//! A new filter saved to a file or standard output, and reported.
+
+use super::{Secrets, Target};
+use crate::args::meta::{self, entry};
+use crate::report::FilterReport;
+use crate::terminal::output;
+use anyhow::{Result, bail};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use umbel::any::Stored;
+use umbel::file::{Meta, Options};
+
+/// The options of commands that build a filter: where it goes, its metadata, and whether to report it as JSON.
+#[derive(clap::Args)]
+pub struct SaveArgs {
+    #[command(flatten)]
+    target: Target,
+
+    /// Metadata that travels with it (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = entry)]
+    meta: Vec<(String, String)>,
+
+    /// Print its facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl SaveArgs {
+    /// Returns the path of the file; `None` for standard output.
+    pub fn path(&self) -> Option<&Path> {
+        self.target.path()
+    }
+
+    /// Fails early if the filter could not be saved later; returns the metadata.
+    pub fn check(&self, inputs: &[PathBuf], secrets: &Secrets) -> Result<Meta> {
+        if self.json && self.target.path().is_none() {
+            bail!("--json prints to standard output, where the filter would go: name a file with -o");
+        }
+        self.target.check(inputs, secrets)?;
+        meta::collect(&self.meta)
+    }
+
+    /// Saves the filter and reports it.
+    pub fn write(&self, built: &Stored, meta: Meta, embed_key: bool) -> Result<()> {
+        self.save(built, meta.clone(), embed_key)?;
+        self.report(built, meta)
+    }
+
+    /// Saves the filter.
+    pub fn save(&self, built: &Stored, meta: Meta, embed_key: bool) -> Result<()> {
+        self.target.save(built, Options { meta, embed_key, create_new: false })
+    }
+
+    /// Reports the filter, as JSON on standard output or in one line on a terminal.
+    pub fn report(&self, built: &Stored, meta: Meta) -> Result<()> {
+        if self.json {
+            output::json(&FilterReport::from_filter(built, meta))?;
+        } else if std::io::stderr().is_terminal() {
+            output::message(FilterReport::from_filter(built, meta).summary());
+        }
+        Ok(())
+    }
+}

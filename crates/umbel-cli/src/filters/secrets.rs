@@ -1,0 +1,147 @@
+//! Secrets of keyed and sealed hashes, and the key files that hold them.
+
+use crate::hex;
+use crate::terminal::output;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use umbel::Hasher;
+use umbel::hash::{KeyRing, Strength};
+use zeroize::Zeroizing;
+
+/// The secrets that open filters.
+#[derive(Args, Clone, Debug)]
+pub struct Secrets {
+    /// A file with the secret of a keyed or sealed hash, as `umbel key new` makes it, or just the 32 bytes of a sealed one
+    /// (repeatable)
+    #[arg(long, value_name = "FILE")]
+    pub(super) key_file: Vec<PathBuf>,
+
+    /// The secrets read from the files, which may be pipes and are therefore read once.
+    #[arg(skip)]
+    ring: OnceLock<KeyRing>,
+}
+
+impl Secrets {
+    /// Returns the secrets of all key files.
+    pub fn ring(&self) -> Result<&KeyRing> {
+        if let Some(ring) = self.ring.get() {
+            return Ok(ring);
+        }
+        let ring = self.key_file.iter().map(|path| read_key(path)).collect::<Result<_>>()?;
+        Ok(self.ring.get_or_init(|| ring))
+    }
+
+    /// Returns the secret to build with, if one is given.
+    pub fn single(&self) -> Result<Option<Hasher>> {
+        match &self.key_file[..] {
+            [] => Ok(None),
+            [path] => read_key(path).map(Some),
+            _ => bail!("a filter is built with one secret: give --key-file once"),
+        }
+    }
+
+    /// Returns these secrets, or if there are none, the one in the key file beside the filter.
+    pub fn or_beside(&self, filter: &Path) -> Secrets {
+        let beside = key_file_beside(filter);
+        if self.key_file.is_empty() && beside.exists() {
+            return Secrets { key_file: vec![beside], ring: OnceLock::new() };
+        }
+        self.clone()
+    }
+}
+
+/// The first word of a key file, before the strength and the secret in hexadecimal.
+const KEY_FILE_MARK: &str = "umbel-key";
+
+/// Reads the secret in a key file.
+pub fn read_key(path: &Path) -> Result<Hasher> {
+    let name = path.display();
+    let failed = |doing: &str| format!("cannot {doing} the key file {name}");
+    let file = File::open(path).with_context(|| failed("open"))?;
+    let mode = file.metadata().with_context(|| failed("examine"))?.permissions().mode();
+    let mut text = Zeroizing::new(Vec::with_capacity(1024));
+    file.take(1024).read_to_end(&mut text).with_context(|| failed("read"))?;
+    let secret =
+        parse_key(&text).with_context(|| format!("{name} is not a key file: `umbel key new` makes one"))?;
+    // Only now that it is known to be a key file: users should not change the permissions of other files.
+    if mode & 0o077 != 0 {
+        output::warn(format_args!("others may read the key file {name}: `chmod 600 {name}` keeps it secret"));
+    }
+    Ok(secret)
+}
+
+fn parse_key(text: &[u8]) -> Option<Hasher> {
+    // 32 raw bytes, as `head -c 32 /dev/urandom` makes them and other programs store them.
+    if !text.starts_with(KEY_FILE_MARK.as_bytes())
+        && let Ok(secret) = <[u8; 32]>::try_from(text)
+    {
+        return Some(Hasher::sealed(secret));
+    }
+    let tokens: Vec<&str> = str::from_utf8(text).ok()?.split_ascii_whitespace().collect();
+    let [KEY_FILE_MARK, strength, secret] = tokens[..] else { return None };
+    match strength.parse().ok()? {
+        Strength::Keyed => decode(secret).map(Hasher::keyed),
+        Strength::Sealed => decode(secret).map(Hasher::sealed),
+        _ => None,
+    }
+}
+
+fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut bytes = Vec::new();
+    hex::decode(text.as_bytes(), &mut bytes)?;
+    bytes.try_into().ok()
+}
+
+/// Returns the default path of a filter's key file: its own path and `.key`.
+pub fn key_file_beside(filter: &Path) -> PathBuf {
+    let mut name = filter.as_os_str().to_owned();
+    name.push(".key");
+    name.into()
+}
+
+/// A new secret, and the contents of its key file.
+pub struct NewKey {
+    pub hasher: Hasher,
+    contents: Zeroizing<String>,
+}
+
+impl NewKey {
+    /// Creates a random secret.
+    pub fn random(strength: Strength) -> Result<NewKey> {
+        let mut secret = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut *secret).context("the system has no random numbers")?;
+        let (keyed, _) = secret.split_first_chunk().context("a secret of 32 bytes")?;
+        let contents = |secret: &[u8]| format!("{KEY_FILE_MARK} {strength} {}\n", hex::encode(secret)).into();
+        Ok(match strength {
+            Strength::Keyed => NewKey { hasher: Hasher::keyed(*keyed), contents: contents(keyed) },
+            Strength::Sealed => NewKey { hasher: Hasher::sealed(*secret), contents: contents(&*secret) },
+            _ => bail!("a {strength} hash has no secret: keyed and sealed have"),
+        })
+    }
+
+    /// Writes the secret to a new file that only its owner can read.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let name = path.display();
+        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let mut created = match created {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                bail!(
+                    "{name} exists: a secret is never overwritten, since filters may depend on it; give another name"
+                )
+            }
+            result => result.with_context(|| format!("cannot create {name}"))?,
+        };
+        let written = created.write_all(self.contents.as_bytes()).and_then(|()| created.sync_all());
+        if let Err(error) = written {
+            // Half a secret is useless, and would block the next attempt. The first error is the one to report.
+            let _ = fs::remove_file(path);
+            return Err(error).with_context(|| format!("cannot write to {name}"));
+        }
+        Ok(())
+    }
+}

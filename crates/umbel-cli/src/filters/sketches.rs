@@ -1,0 +1,108 @@
+//! Sketches of lines: saved ones are recognised among the inputs, united with the lines, and saved again.
+
+use super::{Secrets, Target, wrong_kind};
+use crate::input::{InputArgs, plain_name};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use std::path::{Path, PathBuf};
+use umbel::any::Stored;
+use umbel::file::{self, Options, Storable};
+use umbel::{Hasher, Kind};
+
+/// The options of every command that makes a sketch.
+#[derive(Args)]
+pub struct SketchArgs {
+    /// Save the sketch to FILE; as an input of this command, FILE stands for the lines that were read
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace FILE if it is there
+    #[arg(short, long, requires = "output")]
+    force: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    secrets: Secrets,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// The inputs of a command that makes a sketch of type `S`.
+pub struct SketchInputs<S> {
+    /// The saved sketches, with the names of their files.
+    saved: Vec<(String, S)>,
+    /// The inputs that have lines; `None` if all inputs are saved sketches.
+    pub lines: Option<InputArgs>,
+}
+
+impl SketchArgs {
+    /// Loads the saved sketches of this kind. Fails early if the output could not be written later.
+    pub fn open<S: TryFrom<Stored, Error = umbel::Error>>(&self, kind: Kind) -> Result<SketchInputs<S>> {
+        if let Some(target) = self.target()? {
+            target.check(self.input.files(), &self.secrets)?;
+        }
+        let (paths, lines) = self.input.split_saved();
+        let mut saved = Vec::new();
+        for path in paths {
+            let found = file::inspect(&path)?.kind;
+            if found != kind {
+                return Err(wrong_kind(&path, found));
+            }
+            let sketch = self.secrets.load(&path, kind.category())?.filter;
+            saved.push((plain_name(&path), S::try_from(sketch)?));
+        }
+        Ok(SketchInputs { saved, lines })
+    }
+
+    /// Returns the hash for lines if there is no saved sketch: that of the key file, or else the fast one.
+    pub fn hasher(&self) -> Result<Hasher> {
+        Ok(self.secrets.single()?.unwrap_or_default())
+    }
+
+    /// Returns the byte that ends a line, in and out.
+    pub fn line_end(&self) -> u8 {
+        self.input.line_end()
+    }
+
+    /// Saves the sketch if `--output` is given.
+    pub fn save(&self, sketch: &impl Storable) -> Result<()> {
+        match self.target()? {
+            Some(target) => target.save(sketch, Options::default()),
+            None => Ok(()),
+        }
+    }
+
+    fn target(&self) -> Result<Option<Target>> {
+        if self.output.as_deref() == Some(Path::new("-")) {
+            bail!("the answer goes to standard output: name a file with -o");
+        }
+        Ok(self.output.clone().map(|path| Target::file(path, self.force)))
+    }
+}
+
+impl<S> SketchInputs<S> {
+    /// Returns the first saved sketch, whose shape and hash the others must share.
+    pub fn first(&self) -> Option<&S> {
+        self.saved.first().map(|(_, sketch)| sketch)
+    }
+
+    /// Unites all saved sketches with `whole`, whose shape comes from `--error`, or else from the first saved sketch.
+    pub fn unite(
+        &self,
+        whole: &mut S,
+        error: Option<f64>,
+        union: impl Fn(&mut S, &S) -> umbel::Result<()>,
+    ) -> Result<()> {
+        for (name, sketch) in &self.saved {
+            union(whole, sketch).with_context(|| match error {
+                Some(error) => format!("--error {error} and {name}"),
+                None => format!("{} and {name}", self.saved[0].0),
+            })?;
+        }
+        Ok(())
+    }
+}

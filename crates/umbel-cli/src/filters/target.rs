@@ -1,0 +1,109 @@
+//! Where a new filter goes: a file that is replaced only on request, or standard output.
+
+use super::{FileLock, Secrets};
+use crate::input::check_not_output;
+use crate::terminal::output;
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use std::error::Error;
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use umbel::file::{self, Options, Storable};
+
+/// The options of commands that write a filter: where it goes.
+#[derive(Args, Clone, Debug)]
+pub struct Target {
+    /// The file to write; without it, or with `-`, standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace FILE if it is there
+    #[arg(short, long)]
+    force: bool,
+}
+
+impl Target {
+    /// Returns the target that is this file; with `force` an existing file is replaced.
+    pub fn file(path: PathBuf, force: bool) -> Target {
+        Target { output: Some(path), force }
+    }
+
+    /// Returns the path of the file; `None` for standard output.
+    pub fn path(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// Fails early if the file could not be written later, or if it is one of the inputs or key files.
+    pub fn check(&self, inputs: &[PathBuf], secrets: &Secrets) -> Result<()> {
+        let Some(path) = self.path() else {
+            if io::stdout().is_terminal() {
+                bail!("a filter is not for a terminal: name a file with -o, or redirect the output");
+            }
+            return Ok(());
+        };
+        check_not_output(inputs, path)?;
+        // Without its secret, no filter that was built with it could be opened again.
+        if !secrets.key_file.is_empty() {
+            check_not_output(&secrets.key_file, path)?;
+        }
+        check_writable(path, self.force)
+    }
+
+    /// Writes the filter to the file, or to standard output.
+    pub fn save(&self, filter: &impl Storable, options: Options) -> Result<()> {
+        let Some(path) = self.path() else {
+            let mut out = io::stdout().lock();
+            return file::write(&mut out, filter, &options)
+                .and_then(|()| out.flush())
+                .context(output::WRITE_FAILED);
+        };
+        // Wait for a process that is adding to the old file, which would otherwise undo this.
+        let _lock = if self.force && path.is_file() { Some(FileLock::acquire(path)?) } else { None };
+        file::save(path, filter, &Options { create_new: !self.force, ..options })
+            .map_err(|error| explain_exists(error, path))
+    }
+}
+
+/// Fails if no file can be created at this path, or if there is one and `force` is not set.
+pub fn check_writable(path: &Path, force: bool) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            bail!("{} is a directory: name a file in it with -o", path.display())
+        }
+        _ if !force && fs::symlink_metadata(path).is_ok() => bail!("{}", already_exists(path)),
+        Ok(found) if !found.is_file() => {
+            bail!("cannot write to {}: it is not a regular file; `-o -` is standard output", path.display())
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("cannot write {}", path.display()));
+        }
+        _ => {}
+    }
+    let folder = folder(path);
+    if !folder.is_dir() {
+        bail!("cannot write {}: there is no directory {}", path.display(), folder.display());
+    }
+    // The file is first written under a temporary name beside its final place.
+    tempfile::tempfile_in(folder)
+        .with_context(|| format!("cannot create a file beside {}", path.display()))?;
+    Ok(())
+}
+
+/// Returns the error, or if it is that the file exists, one that names the option to replace it.
+pub fn explain_exists(error: impl Error + Send + Sync + 'static, path: &Path) -> anyhow::Error {
+    match error.source().and_then(|cause| cause.downcast_ref::<io::Error>()) {
+        Some(cause) if cause.kind() == io::ErrorKind::AlreadyExists => anyhow!("{}", already_exists(path)),
+        _ => error.into(),
+    }
+}
+
+/// Returns the message for a file that exists.
+pub fn already_exists(path: &Path) -> String {
+    format!("{} exists: give -f to replace it, or another name", path.display())
+}
+
+/// Returns the folder that holds a file.
+pub(super) fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

@@ -1,0 +1,77 @@
+//! Blocks of lines through many threads, with the results in the order of the input.
+//!
+//! [`run`] is the loop from input to output of every command with lines. A thread reads the next block under a lock, splits
+//! it into records, works on them alone, and hands the result to the sink when it is that block's turn. [`select`] prints the
+//! lines that a query selects, [`dedup`] those that were not seen before.
+
+mod bit_runs;
+mod counts;
+pub mod dedup;
+mod order;
+mod select;
+mod unordered;
+
+pub use bit_runs::bit_runs;
+pub use counts::InputCounts;
+pub use select::Select;
+pub use unordered::{count_lines, run_unordered};
+
+use crate::input::{Block, Blocks, Records, Scratch};
+use crate::sync::lock;
+use crate::terminal::Progress;
+use anyhow::Result;
+use order::{BlockResult, InOrder};
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+
+/// The state of the input at a block, which is passed to the sink with its result.
+#[derive(Clone, Copy)]
+pub struct BlockInfo {
+    /// Whether the input has no more data at the moment, so that results should be shown now.
+    pub caught_up: bool,
+}
+
+/// Calls `work` for every block, with the number of the thread, and passes the results to `sink` in the order of the input,
+/// until the input ends or the sink breaks.
+pub fn run<T: Send>(
+    blocks: Blocks,
+    threads: usize,
+    work: impl Fn(usize, &Records) -> Result<T> + Sync,
+    sink: impl FnMut(T, BlockInfo) -> Result<ControlFlow<()>> + Send,
+) -> Result<InputCounts> {
+    let key_spec = blocks.key_spec();
+    let progress = Progress::start(&blocks);
+    let stop = blocks.stop();
+    let blocks = Mutex::new(blocks);
+    let order = InOrder::new(sink, threads, &stop);
+    let worker = |thread: usize| {
+        let _guard = order.guard();
+        let (mut block, mut scratch) = (Block::default(), Scratch::default());
+        loop {
+            // Not in the match, where the lock would be held until a failure has had its turn.
+            let read = lock(&blocks).next(&mut block);
+            match read {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return order.deliver(block.number, Err(error)),
+            }
+            let info = BlockInfo { caught_up: block.caught_up };
+            let result = Records::new(&block, &key_spec, &mut scratch).map_err(anyhow::Error::from).and_then(
+                |records| {
+                    let counts = InputCounts::from_records(&records);
+                    Ok(BlockResult { result: work(thread, &records)?, counts, info })
+                },
+            );
+            order.deliver(block.number, result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 1..threads {
+            let worker = &worker;
+            scope.spawn(move || worker(thread));
+        }
+        worker(0);
+    });
+    progress.finish();
+    order.finish()?.checked()
+}

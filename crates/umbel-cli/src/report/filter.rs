@@ -1,0 +1,332 @@
+//! The report of a filter: kind, size, keys, fill, rate, hash, metadata.
+
+use super::{Rows, percent, printable, size};
+use crate::filters::sketch_command;
+use anstyle::Style;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+use umbel::Stats;
+use umbel::any::Stored;
+use umbel::file::{Examined, Meta};
+use umbel::hash::Strength;
+use umbel::kind::Category;
+use umbel::sizing::space_code::{coverage, sampling};
+
+/// The report of a filter, as `umbel info` prints it, with the names that scripts rely on.
+#[derive(Debug, Serialize)]
+pub struct FilterReport {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub kind: String,
+    /// Whether the filter is a set, a map, a multiset or a sketch.
+    #[serde(rename = "holds", serialize_with = "display")]
+    pub category: Category,
+    /// The number of bits, counters or slots that keys can land on.
+    pub cells: u64,
+    pub hashes: u32,
+    /// The number of bits of all cells, with the bookkeeping of the kind.
+    pub bits: u64,
+    pub bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u64>,
+    /// Bits per key at capacity, or for the present keys of a filter that has grown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bits_per_key: Option<f64>,
+    #[serde(skip)]
+    grows: bool,
+    /// Whether the filter was constructed from all its keys and takes no more.
+    #[serde(skip)]
+    pub fixed: bool,
+    /// The largest value of a map.
+    #[serde(skip)]
+    largest: Option<u64>,
+    /// The number of insertions, if the filter counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// The number of distinct keys, estimated from the bits; missing when the filter is saturated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_count: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_count_error: Option<f64>,
+    pub fill: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fpr_target: Option<f64>,
+    pub fpr_now: f64,
+    /// The number of keys that still fit; negative above capacity, missing when the number of keys is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<i64>,
+    pub hash: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_tag: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_embedded: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checksums: Option<usize>,
+    /// Figures that only this kind has.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<&'static str, f64>,
+    pub meta: Meta,
+}
+
+impl FilterReport {
+    fn from_stats(stats: &Stats) -> FilterReport {
+        let estimate = stats.estimate.estimate();
+        // There are at most as many distinct keys as insertions, whatever the bits suggest.
+        let held = estimate.map(|keys| (keys.value.round() as u64).min(stats.inserted.unwrap_or(u64::MAX)));
+        let grows = stats.kind.capabilities().grow;
+        let category = stats.kind.category();
+        // The capacity of a multiset is a number of recordings, and its bits do not count keys.
+        let (estimate, held) =
+            if category == Category::Multiset { (None, stats.inserted) } else { (estimate, held) };
+        let room = stats.capacity.filter(|_| !grows).zip(held);
+        let keys =
+            stats.capacity.map(|capacity| if grows { capacity.max(held.unwrap_or(0)) } else { capacity });
+        FilterReport {
+            kind: stats.kind.to_string(),
+            category,
+            cells: stats.cells,
+            hashes: stats.hashes,
+            bits: stats.bits,
+            bytes: stats.bytes,
+            capacity: stats.capacity,
+            // The code book of a map is not part of its cells.
+            bits_per_key: keys.map(|keys| {
+                let bits = if stats.kind.category() == Category::Map { stats.bytes * 8 } else { stats.bits };
+                bits as f64 / keys as f64
+            }),
+            grows,
+            fixed: stats.kind.capabilities().fixed,
+            largest: None,
+            count: stats.inserted,
+            estimated_count: estimate.map(|estimate| estimate.value),
+            estimated_count_error: estimate.map(|estimate| estimate.standard_error),
+            fill: stats.fill(),
+            fpr_target: stats.rate_target,
+            fpr_now: stats.rate_now,
+            details: details(stats),
+            headroom: room.map(headroom),
+            path: None,
+            hash: String::new(),
+            seed: None,
+            key_tag: None,
+            key_embedded: None,
+            file_bytes: None,
+            checksums: None,
+            meta: Meta::default(),
+        }
+    }
+
+    /// Describes a filter in memory.
+    pub fn from_filter(filter: &Stored, meta: Meta) -> FilterReport {
+        let family = match filter {
+            Stored::Literature(filter) => Some(filter.scheme().family().to_string()),
+            _ => None,
+        };
+        let largest = match filter {
+            Stored::Map(map) => Some(map.largest_value()),
+            _ => None,
+        };
+        FilterReport { meta, largest, ..FilterReport::from_stats(&filter.stats()) }
+            .with_hash(filter.hash_id(), family)
+    }
+
+    /// Describes the filter in a file.
+    pub fn from_file(path: String, examined: &Examined) -> FilterReport {
+        let info = &examined.info;
+        FilterReport {
+            path: Some(path),
+            key_embedded: info.hash.filter(|id| id.strength != Strength::Fast).map(|_| info.embedded_key),
+            file_bytes: Some(info.file_len),
+            checksums: Some(info.chunks + 1),
+            largest: examined.largest_value(),
+            meta: info.meta.clone(),
+            ..FilterReport::from_stats(&examined.stats())
+        }
+        .with_hash(info.hash, info.family.map(|family| family.to_string()))
+    }
+
+    /// Returns the report in one line, such as `1000 lines, blocked filter of 1.25 KiB, rate 1 %`.
+    pub fn summary(&self) -> String {
+        // A filter that was constructed at once holds every key once, however many lines there were.
+        let unit = if self.fixed { "keys" } else { "lines" };
+        let (noun, rate) = match self.category {
+            Category::Map => ("map", "rate"),
+            Category::Multiset => ("multiset", "noise"),
+            _ => ("filter", "rate"),
+        };
+        let (count, kind) = (self.count.unwrap_or_default(), &self.kind);
+        let (size, now) = (size(self.bytes), percent(self.fpr_now));
+        format!("{count} {unit}, {kind} {noun} of {size}, {rate} {now}")
+    }
+
+    fn with_hash(self, id: Option<umbel::hash::HashId>, family: Option<String>) -> FilterReport {
+        let hash = id.map(|id| id.strength.to_string()).or(family).unwrap_or_default();
+        let seed = id.filter(|id| id.strength == Strength::Fast).map(|id| id.value);
+        let key_tag = id.filter(|id| id.strength != Strength::Fast).map(|id| format!("{:016x}", id.value));
+        FilterReport { hash, seed, key_tag, ..self }
+    }
+}
+
+/// The details of a map's values, which have a row of their own.
+const VALUES: [&str; 2] = ["values", "code book bytes"];
+
+impl FilterReport {
+    /// Returns the unit of the capacity.
+    fn unit(&self) -> &'static str {
+        if self.category == Category::Multiset { "recording" } else { "key" }
+    }
+
+    /// Describes the values of a map.
+    fn values(&self) -> String {
+        let [count, book] = VALUES.map(|name| self.details.get(name).copied());
+        match book {
+            Some(bytes) => {
+                let count = count.unwrap_or_default();
+                format!("one of {count:.0} for each key; their names take {}", size(bytes as u64))
+            }
+            None => format!("an integer from 0 to {} for each key", self.largest.unwrap_or_default()),
+        }
+    }
+
+    /// Describes the present rate and the one that was requested.
+    fn rates(&self) -> String {
+        match self.fpr_target {
+            Some(target) if self.category == Category::Map => {
+                let (now, target) = (percent(self.fpr_now), percent(target));
+                format!("{now} of keys that are not in the map get a value, and {target} was asked for")
+            }
+            Some(target) if self.grows => {
+                format!("{} now, at most {}", percent(self.fpr_now), percent(target))
+            }
+            Some(target) if self.fixed => {
+                format!("{}, and {} was asked for", percent(self.fpr_now), percent(target))
+            }
+            Some(target) => format!("{} now, {} at capacity", percent(self.fpr_now), percent(target)),
+            None => format!("{} now", percent(self.fpr_now)),
+        }
+    }
+}
+
+/// Returns the figures that only this kind has.
+fn details(stats: &Stats) -> BTreeMap<&'static str, f64> {
+    let mut details: BTreeMap<_, _> = stats.details.iter().copied().collect();
+    if let (Some(&groups), Some(&levels)) = (details.get("groups"), details.get("levels"))
+        && let Ok(most) = coverage(groups as u32, groups as u32)
+    {
+        details.insert("counts up to about", (most / sampling(levels as u32 - 1)).round());
+    }
+    details
+}
+
+fn display<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+/// Returns the capacity that is left. A file may claim any capacity, so the difference is clamped.
+fn headroom((capacity, held): (u64, u64)) -> i64 {
+    let left = i128::from(capacity) - i128::from(held);
+    left.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
+impl fmt::Display for FilterReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = Rows::default();
+        let bold = Style::new().bold();
+        if let Some(path) = &self.path {
+            writeln!(f, "{bold}{path}{bold:#}")?;
+        }
+        let cells = if self.cells == self.bits {
+            format!("{} bits", self.bits)
+        } else {
+            format!("{} cells in {} bits", self.cells, self.bits)
+        };
+        rows.add("kind", format!("{}, {cells}, {} per key", self.kind, self.hashes));
+        let each = self.bits_per_key.map(|bits| format!(", {bits:.2} bits per {}", self.unit()));
+        rows.add("memory", format!("{}{}", size(self.bytes), each.unwrap_or_default()));
+        rows.add(
+            "hash",
+            match (&self.seed, &self.key_tag) {
+                (Some(seed), _) => format!("{}, seed {seed}", self.hash),
+                (_, Some(tag)) => {
+                    let embedded =
+                        if self.key_embedded == Some(true) { ", the secret is in the file" } else { "" };
+                    format!("{}, secret {tag}{embedded}", self.hash)
+                }
+                _ => self.hash.clone(),
+            },
+        );
+        if let Some(count) = self.count.filter(|_| !self.fixed) {
+            rows.add(if self.category == Category::Multiset { "recordings" } else { "insertions" }, count);
+        }
+        if self.category != Category::Multiset {
+            rows.add(
+                "keys",
+                match (self.estimated_count, self.estimated_count_error) {
+                    (Some(keys), Some(0.0)) if self.count.is_some() => format!("{keys:.0}"),
+                    (Some(keys), Some(error)) => format!("{keys:.0} ± {error:.0}, estimated from the bits"),
+                    _ if self.category == Category::Sketch => "too many to tell".to_string(),
+                    _ => "too many to tell: the filter is saturated".to_string(),
+                },
+            );
+        }
+        if let Some(capacity) = self.capacity.filter(|_| !self.fixed) {
+            let room = match self.headroom {
+                None if self.grows => "and it grows".to_string(),
+                Some(more @ 1..) => format!("room for {more} more"),
+                Some(0) => "full".to_string(),
+                Some(less) => format!("{} above", less.unsigned_abs()),
+                None => "far above".to_string(),
+            };
+            rows.add("capacity", format!("{capacity}, {room}"));
+        }
+        if !self.fixed {
+            rows.add("fill", format!("{:.2} %", 100.0 * self.fill));
+        }
+        if self.category == Category::Map {
+            rows.add("values", self.values());
+        }
+        for (name, value) in self.details.iter().filter(|(name, _)| !VALUES.contains(name)) {
+            // Counts are integers, shares have four digits.
+            rows.add(name, (value * 1e4).round() / 1e4);
+        }
+        let rate = match self.category {
+            Category::Multiset => Some("noise"),
+            // A sketch does not answer membership queries.
+            Category::Sketch => None,
+            _ => Some("rate"),
+        };
+        if let Some(name) = rate {
+            rows.add(name, self.rates());
+        }
+        if let Some(command) = self.kind.parse().ok().and_then(sketch_command) {
+            rows.add("read by", command);
+        }
+        if let (Some(bytes), Some(checksums)) = (self.file_bytes, self.checksums) {
+            rows.add("file", format!("{}, all {checksums} checksums hold", size(bytes)));
+        }
+        for (name, value) in &self.meta {
+            rows.add("meta", format!("{}={}", printable(name), printable(value)));
+        }
+        rows.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_claim_of_a_file_is_too_large_to_subtract_from() {
+        assert_eq!((headroom((10, 4)), headroom((4, 10))), (6, -6));
+        for capacity in [1 << 63, (1 << 63) + 5, u64::MAX] {
+            assert_eq!(headroom((capacity, 0)), i64::MAX);
+            assert!(headroom((capacity, 1000)) > 1 << 62, "{capacity}");
+        }
+        assert_eq!(headroom((0, u64::MAX)), i64::MIN);
+    }
+}

@@ -1,0 +1,11 @@
+//! Reports printed: filters and plans, for people and as JSON, and the tables, rates and sizes that every report is made of.
+
+mod filter;
+mod plan;
+mod table;
+mod text;
+
+pub use filter::FilterReport;
+pub use plan::PlanReport;
+pub use table::{Columns, Rows};
+pub use text::{escaped, percent, printable, size, truncated};
