@@ -1,7 +1,7 @@
 //! `umbel shard add`: lines into a filter in shards.
 
 use super::lines;
-use super::spread::Spread;
+use super::sharded_filter::ShardedFilter;
 use crate::engine;
 use crate::input::InputArgs;
 use crate::remote::{self, Address};
@@ -26,11 +26,11 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let spread = Spread::open(&args.to)?;
+    let filter = ShardedFilter::open(&args.to)?;
     let add = |_, lot: &crate::input::Lot<'_>| {
         let keys = lot.keys()?;
         let lines: Vec<&[u8]> = (0..lot.len()).filter_map(|i| keys.get(i)).collect();
-        lines::add(&spread, &lines)
+        lines::add(&filter, &lines)
     };
     engine::run(args.input.open()?, args.input.threads(), add, |(), _| Ok(ControlFlow::Continue(())))?;
     Ok(ExitCode::SUCCESS)

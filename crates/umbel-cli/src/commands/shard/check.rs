@@ -1,7 +1,7 @@
 //! `umbel shard check`: which lines may be in a filter in shards.
 
 use super::lines;
-use super::spread::Spread;
+use super::sharded_filter::ShardedFilter;
 use crate::commands::selecting::Selecting;
 use crate::input::{InputArgs, Lot};
 use crate::remote::{self, Address};
@@ -37,20 +37,20 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let spread = Spread::open(&args.from)?;
+    let filter = ShardedFilter::open(&args.from)?;
     Selecting { line_buffered: false, count: args.count, quiet: args.quiet }.run(
         &args.input,
-        |lot| ask(args, &spread, lot),
+        |lot| ask(args, &filter, lot),
         || Ok(()),
     )
 }
 
 /// How many lines are wanted, and these lines.
-fn ask(args: &Args, spread: &Spread, lot: &Lot) -> Result<(u64, Vec<u8>)> {
+fn ask(args: &Args, filter: &ShardedFilter, lot: &Lot) -> Result<(u64, Vec<u8>)> {
     let keys = lot.keys()?;
     let lines: Vec<&[u8]> = (0..lot.len()).filter_map(|i| keys.get(i)).collect();
     let (mut wanted, mut out) = (0, Vec::new());
-    for (key, found) in lines::contains(spread, &lines)?.into_iter().enumerate() {
+    for (key, found) in lines::contains(filter, &lines)?.into_iter().enumerate() {
         if found != args.invert_match {
             wanted += 1;
             if !args.count && !args.quiet {

@@ -1,6 +1,6 @@
 //! `umbel shard create`: an empty filter in shards.
 
-use super::spread::{MOST_SHARDS, Spread};
+use super::sharded_filter::{MAX_SHARDS, ShardedFilter};
 use crate::facts::percent;
 use crate::remote::{self, Address};
 use crate::{number, output};
@@ -32,7 +32,7 @@ pub struct Args {
     fpr: f64,
 
     /// How many shards
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS)))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SHARDS)))]
     shards: u32,
 }
 
@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let capacity = (mean + 5.0 * mean.sqrt()).ceil() as u64;
     // What no filter can be is refused before anybody is asked for it, in the words of `umbel build`.
     plan(Kind::Scalable, &Spec::new(capacity, args.fpr)?)?;
-    Spread::create(&args.at, args.shards, capacity, args.fpr)?;
+    ShardedFilter::create(&args.at, args.shards, capacity, args.fpr)?;
     if std::io::stderr().is_terminal() {
         let (name, shards, rate) = (args.at.key.as_bstr(), args.shards, percent(args.fpr));
         output::say(format_args!("{name}, {shards} shards for {capacity} lines each, rate {rate}"));

@@ -1,6 +1,6 @@
 //! `umbel shard delete`: a filter in shards is removed.
 
-use super::spread::Spread;
+use super::sharded_filter::ShardedFilter;
 use crate::output;
 use crate::remote::{self, Address};
 use anyhow::Result;
@@ -21,8 +21,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let spread = Spread::find(&args.at)?;
-    let (removed, all, name) = (spread.delete()?, spread.len(), args.at.key.as_bstr());
+    let filter = ShardedFilter::find(&args.at)?;
+    let (removed, all, name) = (filter.delete()?, filter.len(), args.at.key.as_bstr());
     match all - removed {
         0 => output::text(format_args!("removed {name} and its {all} shards\n"))?,
         _ => output::text(format_args!(

@@ -1,6 +1,6 @@
 //! `umbel shard info`: what a filter in shards is, all of it together.
 
-use super::spread::Spread;
+use super::sharded_filter::ShardedFilter;
 use crate::output;
 use crate::remote::{self, Address, Answer};
 use anyhow::{Result, bail};
@@ -15,11 +15,11 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let spread = Spread::open(&args.from)?;
+    let filter = ShardedFilter::open(&args.from)?;
     let (mut items, mut capacity, mut bytes, mut fullest) = (0, 0, 0, 0f64);
-    for shard in 0..spread.len() {
+    for shard in 0..filter.len() {
         let field = |name: &[u8]| -> Result<i64> {
-            match spread.call(shard, "BF.INFO", &[name])? {
+            match filter.call(shard, "BF.INFO", &[name])? {
                 Answer::Array(numbers) => match numbers[..] {
                     [Answer::Integer(number)] => Ok(number),
                     _ => bail!("a server answers {numbers:?}, which is not understood"),
@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     output::text(format_args!(
         "shards    {}\nlines     {items}\ncapacity  {capacity}, the fullest shard at {:.1} %\nmemory    {}\n",
-        spread.len(),
+        filter.len(),
         100.0 * fullest,
         indicatif::BinaryBytes(bytes.unsigned_abs()),
     ))?;

@@ -1,9 +1,9 @@
 //! Which shard a line belongs to, and many lines on their way to theirs.
 //!
-//! A line belongs to the shard `reduce(d, shards)`, with its digest `d` of the fast hash with the seed [`SEED`]: the high
-//! half of d times the number of shards.
+//! A line belongs to the shard `reduce(d, shards)`, with its digest `d` of the fast hash with the seed [`SHARD_SEED`]: the
+//! high half of d times the number of shards.
 
-use super::spread::Spread;
+use super::sharded_filter::ShardedFilter;
 use crate::remote::{Answer, Command};
 use anyhow::{Result, bail};
 use bstr::ByteSlice;
@@ -11,43 +11,43 @@ use umbel::Hasher;
 use umbel::hash::reduce;
 
 /// Other hashes of the same line, in the filters themselves, have nothing to do with this one.
-const SEED: u64 = 0x7368_6172_6473;
+const SHARD_SEED: u64 = 0x7368_6172_6473;
 
 /// How many lines go in one command.
-const LINES: usize = 1000;
+const LINES_PER_COMMAND: usize = 1000;
 
 /// Adds lines to their shards.
-pub fn add(spread: &Spread, lines: &[&[u8]]) -> Result<()> {
+pub fn add(filter: &ShardedFilter, lines: &[&[u8]]) -> Result<()> {
     // BF.MADD would make a lost shard anew, empty and of another size.
-    ask(spread, "BF.INSERT", &[b"NOCREATE", b"ITEMS"], lines).map(drop)
+    ask(filter, "BF.INSERT", &[b"NOCREATE", b"ITEMS"], lines).map(drop)
 }
 
 /// Of each line, whether it may be in its shard.
-pub fn contains(spread: &Spread, lines: &[&[u8]]) -> Result<Vec<bool>> {
-    ask(spread, "BF.MEXISTS", &[], lines)
+pub fn contains(filter: &ShardedFilter, lines: &[&[u8]]) -> Result<Vec<bool>> {
+    ask(filter, "BF.MEXISTS", &[], lines)
 }
 
 /// Sends lines to their shards, behind a command, the key and options; of each, what its shard answers.
-fn ask(spread: &Spread, command: &str, options: &[&[u8]], lines: &[&[u8]]) -> Result<Vec<bool>> {
-    let hasher = Hasher::fast(SEED);
-    let mut places = vec![Vec::new(); spread.len()];
+fn ask(filter: &ShardedFilter, command: &str, options: &[&[u8]], lines: &[&[u8]]) -> Result<Vec<bool>> {
+    let hasher = Hasher::fast(SHARD_SEED);
+    let mut places = vec![Vec::new(); filter.len()];
     for (place, line) in lines.iter().enumerate() {
-        places[reduce(hasher.digest_bytes(line).get(), spread.len() as u64) as usize].push(place);
+        places[reduce(hasher.digest_bytes(line).get(), filter.len() as u64) as usize].push(place);
     }
-    let keys: Vec<Vec<u8>> = (0..spread.len()).map(|shard| spread.key(shard)).collect();
+    let keys: Vec<Vec<u8>> = (0..filter.len()).map(|shard| filter.key(shard)).collect();
     let commands: Vec<Vec<Command>> = keys
         .iter()
         .zip(&places)
         .map(|(key, places)| commands(command, key, options, places, lines))
         .collect();
     let mut found = vec![false; lines.len()];
-    for (shard, mut answers) in spread.exchange(&commands)?.into_iter().enumerate() {
+    for (shard, mut answers) in filter.exchange(&commands)?.into_iter().enumerate() {
         // A shard that is not there knows no line; that must not be taken for an answer.
         if let Some(present) = answers.pop() {
-            spread.check_present(shard, &spread.checked(shard, present)?)?;
+            filter.check_exists(shard, &filter.checked(shard, present)?)?;
         }
-        for (answer, places) in answers.into_iter().zip(places[shard].chunks(LINES)) {
-            note(spread, shard, answer, places, &mut found)?;
+        for (answer, places) in answers.into_iter().zip(places[shard].chunks(LINES_PER_COMMAND)) {
+            note(filter, shard, answer, places, &mut found)?;
         }
     }
     Ok(found)
@@ -68,19 +68,25 @@ fn commands<'a>(
     let front = [&[command.as_bytes(), key], options].concat();
     let lines =
         |places: &[usize]| front.iter().copied().chain(places.iter().map(|place| lines[*place])).collect();
-    places.chunks(LINES).map(lines).chain([vec![b"EXISTS", key]]).collect()
+    places.chunks(LINES_PER_COMMAND).map(lines).chain([vec![b"EXISTS", key]]).collect()
 }
 
 /// Notes what a shard answers to the lines at these places.
-fn note(spread: &Spread, shard: usize, answer: Answer, places: &[usize], found: &mut [bool]) -> Result<()> {
-    let (key, answer) = (spread.key(shard), spread.checked(shard, answer)?);
+fn note(
+    filter: &ShardedFilter,
+    shard: usize,
+    answer: Answer,
+    places: &[usize],
+    found: &mut [bool],
+) -> Result<()> {
+    let (key, answer) = (filter.key(shard), filter.checked(shard, answer)?);
     let key = key.as_bstr();
     let Answer::Array(answers) = answer else { bail!("the answer of {key} is not understood") };
     if answers.len() != places.len() {
         bail!("{key} answers {} of {} questions", answers.len(), places.len());
     }
     for (place, answer) in places.iter().zip(answers) {
-        found[*place] = match spread.checked(shard, answer)? {
+        found[*place] = match filter.checked(shard, answer)? {
             Answer::Integer(number) => number > 0,
             other => bail!("{key} answers {other:?}, which is not understood"),
         };

@@ -10,13 +10,13 @@ use bstr::ByteSlice;
 use std::sync::Mutex;
 
 /// What the number of shards stands behind.
-const MARK: &str = "umbel-shards";
+const RECORD_PREFIX: &str = "umbel-shards";
 
 /// No filter has more shards: each has a connection.
-pub const MOST_SHARDS: u32 = 1024;
+pub const MAX_SHARDS: u32 = 1024;
 
 /// A filter in shards.
-pub struct Spread {
+pub struct ShardedFilter {
     name: Vec<u8>,
     /// To whoever has the record of how many shards there are.
     record: Mutex<Client>,
@@ -24,7 +24,7 @@ pub struct Spread {
     shards: Vec<Mutex<Client>>,
 }
 
-impl Spread {
+impl ShardedFilter {
     /// Makes a filter of so many empty shards, each for so many lines at a rate: all of it, or nothing. Refused if there
     /// is something under its name.
     pub fn create(address: &Address, shards: u32, capacity: u64, rate: f64) -> Result<()> {
@@ -34,9 +34,9 @@ impl Spread {
             bail!("the name of a filter in shards has no braces: the hash tags of its shards are made of it");
         }
         // Whoever cannot connect so often finds that out before there is anything to take back.
-        let spread = Spread::connect(address, Client::connect(address)?, shards)?;
-        let mark = format!("{MARK} {shards}");
-        match lock(&spread.record).call(&[b"SET", name, mark.as_bytes(), b"NX"])? {
+        let filter = ShardedFilter::connect(address, Client::connect(address)?, shards)?;
+        let mark = format!("{RECORD_PREFIX} {shards}");
+        match lock(&filter.record).call(&[b"SET", name, mark.as_bytes(), b"NX"])? {
             Answer::Null => {
                 bail!(
                     "there is something under {name} already: `umbel shard delete` removes a filter in shards"
@@ -46,20 +46,20 @@ impl Spread {
             _ => {}
         }
         let (rate, capacity) = (format!("{rate:?}"), capacity.to_string());
-        for shard in 0..spread.len() {
-            let made = spread.call(shard, "BF.RESERVE", &[rate.as_bytes(), capacity.as_bytes()]);
+        for shard in 0..filter.len() {
+            let made = filter.call(shard, "BF.RESERVE", &[rate.as_bytes(), capacity.as_bytes()]);
             if let Err(error) = made {
-                return Err(spread.take_back(shard, error));
+                return Err(filter.roll_back(shard, error));
             }
         }
         Ok(())
     }
 
     /// Removes the shards before this one, and the record. What there is to say to whoever wanted all of them.
-    fn take_back(&self, end: usize, error: Error) -> Error {
+    fn roll_back(&self, end: usize, error: Error) -> Error {
         let taken = (0..end).try_for_each(|shard| self.call(shard, "UNLINK", &[]).map(drop));
         // The shard of which no answer has come may be there, or not. With the record it can be deleted later.
-        if taken.is_ok() && !error.is::<Interrupted>() && self.forget().is_ok() {
+        if taken.is_ok() && !error.is::<Interrupted>() && self.remove_record().is_ok() {
             return error;
         }
         error.context(format!(
@@ -69,23 +69,24 @@ impl Spread {
     }
 
     /// The filter that was created under this name. One that has lost a shard is refused: it would deny what was added.
-    pub fn open(address: &Address) -> Result<Spread> {
-        let spread = Spread::find(address)?;
-        for (shard, answer) in spread.each("EXISTS")?.into_iter().enumerate() {
-            spread.check_present(shard, &answer)?;
+    pub fn open(address: &Address) -> Result<ShardedFilter> {
+        let filter = ShardedFilter::find(address)?;
+        for (shard, answer) in filter.each("EXISTS")?.into_iter().enumerate() {
+            filter.check_exists(shard, &answer)?;
         }
-        Ok(spread)
+        Ok(filter)
     }
 
     /// The filter that was created under this name, whatever has become of its shards.
-    pub fn find(address: &Address) -> Result<Spread> {
+    pub fn find(address: &Address) -> Result<ShardedFilter> {
         let mut record = Client::connect(address)?;
         let name = address.key.as_bstr();
         let shards = match record.call(&[b"GET", name])? {
             Answer::Bytes(mark) => {
                 let mark = String::from_utf8_lossy(&mark);
-                let number = mark.strip_prefix(MARK).and_then(|number| number.trim().parse::<u32>().ok());
-                number.filter(|number| (1..=MOST_SHARDS).contains(number))
+                let number =
+                    mark.strip_prefix(RECORD_PREFIX).and_then(|number| number.trim().parse::<u32>().ok());
+                number.filter(|number| (1..=MAX_SHARDS).contains(number))
             }
             Answer::Null => {
                 bail!("there is nothing under {name}: `umbel shard create` makes a filter in shards")
@@ -96,24 +97,24 @@ impl Spread {
             _ => None,
         };
         let shards = shards.with_context(|| format!("what is under {name} is not a filter in shards"))?;
-        Spread::connect(address, record, shards)
+        ShardedFilter::connect(address, record, shards)
     }
 
-    fn connect(address: &Address, record: Client, shards: u32) -> Result<Spread> {
+    fn connect(address: &Address, record: Client, shards: u32) -> Result<ShardedFilter> {
         let client = |_| Client::connect(address).map(Mutex::new);
         let shards = (0..shards).map(client).collect::<Result<_>>()?;
-        Ok(Spread { name: address.key.clone(), record: Mutex::new(record), shards })
+        Ok(ShardedFilter { name: address.key.clone(), record: Mutex::new(record), shards })
     }
 
     /// Removes the shards, and then the record, so that whoever is interrupted can do it again. How many there were.
     pub fn delete(&self) -> Result<usize> {
         let removed = self.each("UNLINK")?;
-        self.forget()?;
+        self.remove_record()?;
         Ok(removed.iter().filter(|answer| **answer == Answer::Integer(1)).count())
     }
 
     /// Removes the record.
-    fn forget(&self) -> Result<()> {
+    fn remove_record(&self) -> Result<()> {
         match lock(&self.record).call(&[b"UNLINK", &self.name])? {
             Answer::Error(text) => Err(refused("the server", &text)),
             _ => Ok(()),
@@ -166,7 +167,7 @@ impl Spread {
     /// The answer of a shard, unless it is an error.
     pub fn checked(&self, shard: usize, answer: Answer) -> Result<Answer> {
         match answer {
-            Answer::Error(text) if text == "ERR not found" => Err(self.lost(shard)),
+            Answer::Error(text) if text == "ERR not found" => Err(self.missing(shard)),
             Answer::Error(text) => {
                 Err(refused(&format!("the server of {}", self.key(shard).as_bstr()), &text))
             }
@@ -175,11 +176,11 @@ impl Spread {
     }
 
     /// Refuses what a shard says by which EXISTS was answered so.
-    pub fn check_present(&self, shard: usize, answer: &Answer) -> Result<()> {
-        if *answer == Answer::Integer(1) { Ok(()) } else { Err(self.lost(shard)) }
+    pub fn check_exists(&self, shard: usize, answer: &Answer) -> Result<()> {
+        if *answer == Answer::Integer(1) { Ok(()) } else { Err(self.missing(shard)) }
     }
 
-    fn lost(&self, shard: usize) -> Error {
+    fn missing(&self, shard: usize) -> Error {
         anyhow!(
             "the shard {} is missing: it was deleted, or has expired, or its server has lost it, and with it the lines that were in it; `umbel shard delete`, `create` and `add` make the filter anew",
             self.key(shard).as_bstr()
