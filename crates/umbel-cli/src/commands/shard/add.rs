@@ -4,7 +4,7 @@ use super::lines;
 use super::sharded_filter::ShardedFilter;
 use crate::engine;
 use crate::input::InputArgs;
-use crate::remote::{self, Address};
+use crate::remote::{self, Address, TlsArgs};
 use anyhow::Result;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -23,10 +23,13 @@ pub struct Args {
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let filter = ShardedFilter::open(&args.to)?;
+    let filter = ShardedFilter::open(&args.tls.apply(&args.to)?)?;
     let add = |_, lot: &crate::input::Lot<'_>| {
         let keys = lot.keys()?;
         let lines: Vec<&[u8]> = (0..lot.len()).filter_map(|i| keys.get(i)).collect();

@@ -4,7 +4,7 @@ use super::lines;
 use super::sharded_filter::ShardedFilter;
 use crate::commands::selecting::Selecting;
 use crate::input::{InputArgs, Lot};
-use crate::remote::{self, Address};
+use crate::remote::{self, Address, TlsArgs};
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -34,29 +34,32 @@ pub struct Args {
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let filter = ShardedFilter::open(&args.from)?;
+    let filter = ShardedFilter::open(&args.tls.apply(&args.from)?)?;
     Selecting { line_buffered: false, count: args.count, quiet: args.quiet }.run(
         &args.input,
-        |lot| ask(args, &filter, lot),
+        |lot| select(args, &filter, lot),
         || Ok(()),
     )
 }
 
-/// How many lines are wanted, and these lines.
-fn ask(args: &Args, filter: &ShardedFilter, lot: &Lot) -> Result<(u64, Vec<u8>)> {
+/// Returns the number of selected lines, and these lines.
+fn select(args: &Args, filter: &ShardedFilter, lot: &Lot) -> Result<(u64, Vec<u8>)> {
     let keys = lot.keys()?;
     let lines: Vec<&[u8]> = (0..lot.len()).filter_map(|i| keys.get(i)).collect();
-    let (mut wanted, mut out) = (0, Vec::new());
+    let (mut selected, mut out) = (0, Vec::new());
     for (key, found) in lines::contains(filter, &lines)?.into_iter().enumerate() {
         if found != args.invert_match {
-            wanted += 1;
+            selected += 1;
             if !args.count && !args.quiet {
                 lot.print_lines(key..key + 1, &mut out);
             }
         }
     }
-    Ok((wanted, out))
+    Ok((selected, out))
 }

@@ -2,7 +2,7 @@
 
 use super::sharded_filter::ShardedFilter;
 use crate::output;
-use crate::remote::{self, Address};
+use crate::remote::{self, Address, TlsArgs};
 use anyhow::Result;
 use bstr::ByteSlice;
 use std::process::ExitCode;
@@ -18,10 +18,13 @@ pub struct Args {
     /// The filter, as in redis://host:6379/name; any server of the cluster
     #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     at: Address,
+
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let filter = ShardedFilter::find(&args.at)?;
+    let filter = ShardedFilter::find(&args.tls.apply(&args.at)?)?;
     let (removed, all, name) = (filter.delete()?, filter.len(), args.at.key.as_bstr());
     match all - removed {
         0 => output::text(format_args!("removed {name} and its {all} shards\n"))?,
