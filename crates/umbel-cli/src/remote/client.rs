@@ -1,8 +1,8 @@
 //! A connection to the server that has a key.
 //!
 //! The crate `redis` speaks the protocol and TLS. The redirects of a cluster are followed here and not by the cluster
-//! client of that crate: it needs a cluster, waits for each response before it sends the next command, and repeats
-//! a command after a broken connection, when only the caller knows whether that is safe.
+//! client of that crate: it needs a cluster, and it repeats a command after a broken connection, when only the caller
+//! knows whether that is safe.
 
 use super::Address;
 use super::error::{Interrupted, connection_error, error_text};
