@@ -1,11 +1,12 @@
 //! `umbel pull`: a filter from a server.
 
 use crate::filters::{FileLock, already_exists, check_writable};
-use crate::remote::{self, Address, Answer, Client, Interrupted, PIECE, refused};
+use crate::remote::{self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused};
 use crate::report::FilterReport;
 use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;
+use redis::{Value, cmd};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -39,10 +40,13 @@ pub struct Args {
     /// Replace FILE if it is there
     #[arg(short, long)]
     force: bool,
+
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
-/// How often it is fetched anew when it has changed meanwhile.
-const TRIES: u32 = 3;
+/// Number of times that a filter is fetched if it changes meanwhile.
+const MAX_ATTEMPTS: u32 = 3;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     if args.output == Path::new("-") {
@@ -52,13 +56,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut part = args.output.clone().into_os_string();
     part.push(".part");
     let part = PathBuf::from(part);
-    let mut client = Client::connect(&args.from)?;
-    for _ in 0..TRIES {
+    let mut client = Client::connect(&args.tls.apply(&args.from)?)?;
+    for _ in 0..MAX_ATTEMPTS {
         fetch(&mut client, &args.from.key, &part)?;
         match file::examine(&part) {
             Ok(examined) => {
                 place(&part, &args.output, args.force)?;
-                tell(&args.output, &examined);
+                report(&args.output, &examined);
                 return Ok(ExitCode::SUCCESS);
             }
             // Pieces of different times do not fit together.
@@ -68,18 +72,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     bail!("the filter changes while it is fetched: copy it on the server (COPY), and fetch the copy")
 }
 
-/// Gives a file its name.
+/// Moves a complete file to its final name.
 fn place(part: &Path, path: &Path, force: bool) -> Result<()> {
     let failed = || format!("cannot give {} its name", path.display());
-    // Whoever is adding to the file that is replaced finishes first, and does not undo this.
+    // A command that is adding to the replaced file finishes first, and does not undo this.
     let _lock = if force && path.is_file() { Some(FileLock::acquire(path)?) } else { None };
     if force {
         return fs::rename(part, path).with_context(failed);
     }
-    // Another may have made it meanwhile.
+    // Another process may have created the file meanwhile.
     let part = TempPath::try_from_path(part).with_context(failed)?;
     part.persist_noclobber(path).or_else(|error| {
-        // It is no temporary file that goes with its handle.
+        // Not a temporary file: it stays when its handle is dropped.
         error.path.keep().map_err(|error| error.error).with_context(failed)?;
         match error.error.kind() {
             io::ErrorKind::AlreadyExists => bail!("{}", already_exists(path)),
@@ -88,8 +92,8 @@ fn place(part: &Path, path: &Path, force: bool) -> Result<()> {
     })
 }
 
-/// What there is to say about a file that has come.
-fn tell(path: &Path, examined: &Examined) {
+/// Warns about a missing secret, and describes the file if standard error is a terminal.
+fn report(path: &Path, examined: &Examined) {
     if let Some(id @ HashId { strength: Strength::Keyed, .. }) = examined.info.hash
         && !examined.info.embedded_key
     {
@@ -103,7 +107,7 @@ fn tell(path: &Path, examined: &Examined) {
     }
 }
 
-/// Fetches what is missing of a file.
+/// Fetches the missing rest of a file.
 fn fetch(client: &mut Client, key: &[u8], part: &Path) -> Result<()> {
     let name = part.display();
     let failed = || format!("cannot write to {name}");
@@ -112,17 +116,17 @@ fn fetch(client: &mut Client, key: &[u8], part: &Path) -> Result<()> {
         found => found.with_context(|| format!("cannot examine {name}"))?.len(),
     };
     let done = Arc::new(AtomicU64::new(at));
-    // Only what comes needs a file and a bar.
+    // Created with the first piece: a server that has none leaves no file and shows no progress.
     let (mut file, mut progress) = (None, None);
     loop {
         let (total, bytes) =
-            piece(client, key, at).map_err(|error| match error.is::<Interrupted>() && at > 0 {
+            fetch_piece(client, key, at).map_err(|error| match error.is::<Interrupted>() && at > 0 {
                 true => error.context(format!("{at} bytes have come: the same command goes on from there")),
-                // What the server has not got it will not have the next time.
+                // A server without the filter will not have it the next time.
                 false => error,
             })?;
         if at > total {
-            // Of a larger one that is no longer there.
+            // The file is a part of a larger filter, which is gone.
             fs::remove_file(part).with_context(|| format!("cannot remove {name}"))?;
             at = 0;
             continue;
@@ -148,16 +152,15 @@ fn fetch(client: &mut Client, key: &[u8], part: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The length of the file, and its bytes from an offset on.
-fn piece(client: &mut Client, key: &[u8], offset: u64) -> Result<(u64, Vec<u8>)> {
-    let (offset, count) = (offset.to_string(), PIECE.to_string());
-    match client.call(&[b"UMBEL.EXPORT", key, offset.as_bytes(), count.as_bytes()])? {
-        Answer::Error(text) if text == "ERR not found" => {
+/// Fetches the length of the file and a piece of it, from an offset on.
+fn fetch_piece(client: &mut Client, key: &[u8], offset: u64) -> Result<(u64, Vec<u8>)> {
+    match client.call(cmd("UMBEL.EXPORT").arg(key).arg(offset).arg(PIECE_BYTES))? {
+        Value::ServerError(error) if error_text(&error) == "ERR not found" => {
             bail!("there is nothing under the key {}", key.as_bstr())
         }
-        Answer::Error(text) => Err(refused("the server", &text)),
-        Answer::Array(answers) => match <[Answer; 2]>::try_from(answers) {
-            Ok([Answer::Integer(total), Answer::Bytes(bytes)]) => Ok((u64::try_from(total)?, bytes)),
+        Value::ServerError(error) => Err(refused("the server", &error)),
+        Value::Array(parts) => match <[Value; 2]>::try_from(parts) {
+            Ok([Value::Int(total), Value::BulkString(bytes)]) => Ok((u64::try_from(total)?, bytes)),
             _ => bail!("the server's answer is not understood"),
         },
         _ => bail!("the server's answer is not understood"),

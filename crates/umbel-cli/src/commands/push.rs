@@ -1,9 +1,10 @@
 //! `umbel push`: a filter to a server.
 
-use crate::remote::{self, Address, Answer, Client, Interrupted, PIECE, refused};
+use crate::remote::{self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused};
 use crate::report::FilterReport;
 use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
+use redis::{Value, cmd};
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::FileExt;
@@ -38,6 +39,9 @@ pub struct Args {
     /// Replace what is under the key, or what has arrived there of another filter
     #[arg(long)]
     replace: bool,
+
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -55,31 +59,27 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let source = File::open(path).with_context(|| format!("cannot open {name}"))?;
     let length = source.metadata().with_context(|| format!("cannot examine {name}"))?.len();
-    let mut client = Client::connect(&args.to)?;
-    let key = &args.to.key[..];
+    let mut client = Client::connect(&args.tls.apply(&args.to)?)?;
+    let key = &args.to.key;
     if args.replace {
-        answered(client.call(&[b"DEL", key])?)?;
+        integer(client.call(cmd("DEL").arg(key))?)?;
     }
-    let total = length.to_string();
     let mut send = |offset: u64, piece: &[u8]| -> Result<u64> {
-        let command = [b"UMBEL.IMPORT", key, total.as_bytes(), offset.to_string().as_bytes(), piece]
-            .map(<[u8]>::to_vec);
-        let command: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
-        answered(client.call(&command)?)
+        integer(client.call(cmd("UMBEL.IMPORT").arg(key).arg(length).arg(offset).arg(piece))?)
     };
     let mut sent = send(0, &[])?;
     let done = Arc::new(AtomicU64::new(sent));
     let progress = Progress::of_bytes(Arc::clone(&done), Some(length));
-    let mut piece = vec![0; PIECE as usize];
+    let mut piece = vec![0; PIECE_BYTES as usize];
     while sent < length {
-        let size = (length - sent).min(PIECE) as usize;
+        let size = (length - sent).min(PIECE_BYTES) as usize;
         source.read_exact_at(&mut piece[..size], sent).with_context(|| format!("cannot read {name}"))?;
         let arrived =
             send(sent, &piece[..size]).map_err(|error| match error.is::<Interrupted>() && sent > 0 {
                 true => error.context(format!(
                     "{sent} of {length} bytes have arrived: the same command goes on from there"
                 )),
-                // What the server does not want it will not want the next time.
+                // A server that refuses a filter will refuse it the next time.
                 false => error,
             })?;
         if arrived != sent + size as u64 {
@@ -98,19 +98,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The number a server answers with.
-fn answered(answer: Answer) -> Result<u64> {
-    match answer {
-        Answer::Integer(number) => u64::try_from(number).context("the server answers with a number below 0"),
-        Answer::Error(text) if text == "ERR item exists" => {
+/// Returns the number that a server responds with.
+fn integer(response: Value) -> Result<u64> {
+    match response {
+        Value::Int(number) => u64::try_from(number).context("the server answers with a number below 0"),
+        Value::ServerError(error) if error_text(&error) == "ERR item exists" => {
             bail!("there is something under this key already: --replace puts the filter in its place")
         }
-        Answer::Error(text) if text.contains("not among the given keys") => {
+        Value::ServerError(error) if error_text(&error).contains("not among the given keys") => {
             bail!(
                 "the server does not know the secret that this filter was built with: load its module with KEY-FILE and the key file of the filter, or build the filter with --hash fast"
             )
         }
-        Answer::Error(text) => Err(refused("the server", &text)),
+        Value::ServerError(error) => Err(refused("the server", &error)),
         other => bail!("the server answers {other:?}, which is not understood"),
     }
 }

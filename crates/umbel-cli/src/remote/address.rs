@@ -1,37 +1,61 @@
-//! Where a filter is: `redis://[[user:]password@]host[:port][/database]/key`.
+//! Addresses of filters on servers: `redis://[[user:]password@]host[:port][/database]/key`.
 
 use super::percent;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
+use clap::builder::{StringValueParser, TypedValueParser, ValueParserFactory};
+use redis::ConnectionAddr;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
 use std::str::FromStr;
 
-/// A key on a server. Names, passwords and keys are any bytes.
+/// A key on a server. Users, passwords and keys are arbitrary bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     pub user: Option<Vec<u8>>,
     pub password: Option<Vec<u8>>,
-    pub host: String,
-    pub port: u16,
+    pub server: ConnectionAddr,
     pub database: Option<u32>,
     pub key: Vec<u8>,
 }
 
 /// The port of Redis and Valkey.
-const PORT: u16 = 6379;
+const DEFAULT_PORT: u16 = 6379;
 
-/// How addresses are written, for the help of every command that takes one.
+/// The syntax of an address, for error messages.
+const SYNTAX: &str = "an address is redis://host/key, or redis://user:password@host:port/database/key";
+
+/// The syntax of the address of a Unix socket, for error messages.
+const SOCKET_SYNTAX: &str =
+    "the address of a Unix socket has %2F for each / of its path, as in redis+unix://%2Frun%2Fredis.sock/key";
+
+/// The syntax of addresses, for the help of every command that takes one.
 pub const HELP: &str = "A key on a server: redis://host/key, or redis://user:password@host:port/database/key. \
     Only a number before another slash is a database, so the key 3/x of the first database is written 0/3/x. \
     In a user, a password and a key, %41 stands for the byte 41 in hexadecimal: / in a password is written %2F, \
     and anywhere ? is %3F, # is %23 and % is %25. \
     A password that is not in the address is taken from the environment variable REDISCLI_AUTH, as redis-cli does; \
-    there it does not show in lists of processes";
+    there it does not show in lists of processes. \
+    rediss:// is for TLS. redis+unix://%2Frun%2Fredis.sock/key is for a Unix socket, whose path has %2F for each /";
+
+/// How a server is reached, by the scheme of its address.
+#[derive(Clone, Copy)]
+enum Transport {
+    Tcp,
+    Tls,
+    Unix,
+}
 
 impl FromStr for Address {
-    type Err = anyhow::Error;
+    type Err = Error;
 
     fn from_str(text: &str) -> Result<Address> {
-        let form = "an address is redis://host/key, or redis://user:password@host:port/database/key";
-        let rest = text.strip_prefix("redis://").or_else(|| text.strip_prefix("valkey://")).context(form)?;
+        let (scheme, rest) = text.split_once("://").context(SYNTAX)?;
+        let transport = match scheme {
+            "redis" | "valkey" => Transport::Tcp,
+            "rediss" | "valkeys" => Transport::Tls,
+            "unix" | "redis+unix" | "valkey+unix" => Transport::Unix,
+            _ => bail!(SYNTAX),
+        };
         for (mark, what, written) in [('?', "query", "%3F"), ('#', "fragment", "%23")] {
             if rest.contains(mark) {
                 bail!(
@@ -40,35 +64,95 @@ impl FromStr for Address {
             }
         }
         percent::check(text)?;
-        let (place, path) = rest.split_once('/').context(form)?;
-        // Who has not written the @ in a password as %40 is understood too.
-        let (secrets, place) =
-            place.rsplit_once('@').map_or((None, place), |(secrets, place)| (Some(secrets), place));
-        let (user, password) = match secrets.map(|secrets| secrets.split_once(':')) {
+        let syntax = if let Transport::Unix = transport { SOCKET_SYNTAX } else { SYNTAX };
+        let (authority, path) = rest.split_once('/').context(syntax)?;
+        // The last one, so that an @ in a password need not be written %40.
+        let (login, server) =
+            authority.rsplit_once('@').map_or((None, authority), |(login, server)| (Some(login), server));
+        let (user, password) = match login.map(|login| login.split_once(':')) {
             None => (None, None),
-            Some(None) => (None, secrets),
+            Some(None) => (None, login),
             Some(Some((user, password))) => (Some(user), Some(password)),
         };
-        let given = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(percent::decode);
-        let (host, port) = match place.strip_prefix('[').and_then(|place| place.split_once(']')) {
-            Some((host, port)) => (host, port.strip_prefix(':')),
-            None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
-        };
-        let port = port
-            .map_or(Ok(PORT), str::parse)
-            .with_context(|| format!("a port is a number, and a / in a password is written %2F: {form}"))?;
+        let nonempty = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(percent::decode);
+        let server = parse_server(transport, server)?;
         // A number before another slash is a database.
         let (database, key) = match path.split_once('/').map(|(number, key)| (number.parse::<u32>(), key)) {
             Some((Ok(database), key)) => (Some(database), key),
             _ => (None, path),
         };
-        if host.is_empty() || key.is_empty() {
-            bail!(form);
+        if key.is_empty() {
+            bail!(syntax);
         }
-        let host = String::from_utf8(percent::decode(host)).context("the name of a host is text")?;
-        let (user, password, key) = (given(user), given(password), percent::decode(key));
-        Ok(Address { user, password, host, port, database, key })
+        let (user, password, key) = (nonempty(user), nonempty(password), percent::decode(key));
+        Ok(Address { user, password, server, database, key })
     }
+}
+
+/// Parses a host and port, or the path of a socket.
+fn parse_server(transport: Transport, text: &str) -> Result<ConnectionAddr> {
+    if let Transport::Unix = transport {
+        let path = OsString::from_vec(percent::decode(text));
+        if path.is_empty() {
+            bail!(SOCKET_SYNTAX);
+        }
+        return Ok(ConnectionAddr::Unix(path.into()));
+    }
+    let (host, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        Some((host, port)) => (host, port.strip_prefix(':')),
+        None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
+    };
+    let port = port
+        .map_or(Ok(DEFAULT_PORT), str::parse)
+        .with_context(|| format!("a port is a number, and a / in a password is written %2F: {SYNTAX}"))?;
+    if host.is_empty() {
+        bail!(SYNTAX);
+    }
+    let host = String::from_utf8(percent::decode(host)).context("the name of a host is text")?;
+    Ok(match transport {
+        Transport::Tls => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
+        _ => ConnectionAddr::Tcp(host, port),
+    })
+}
+
+/// Parses addresses on the command line. Its errors show them without their passwords.
+#[derive(Clone)]
+pub struct AddressParser;
+
+impl ValueParserFactory for Address {
+    type Parser = AddressParser;
+
+    fn value_parser() -> AddressParser {
+        AddressParser
+    }
+}
+
+impl TypedValueParser for AddressParser {
+    type Value = Address;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<Address, clap::Error> {
+        let text = StringValueParser::new().parse_ref(command, argument, value)?;
+        text.parse().or_else(|error: Error| {
+            let message = error.to_string();
+            let fail = move |_| Err::<Address, String>(message.clone());
+            let shown = without_password(&text);
+            StringValueParser::new().try_map(fail).parse_ref(command, argument, shown.as_ref())
+        })
+    }
+}
+
+/// Returns the text of an address, which may be a wrong one, with `***` for its password.
+fn without_password(text: &str) -> String {
+    let login = text.find("://").map_or(0, |at| at + 3);
+    // A password with a slash in it is a mistake, but still a password.
+    let Some(end) = text.rfind('@').filter(|end| *end > login) else { return text.to_owned() };
+    let start = text[login..end].find(':').map_or(login, |at| login + at + 1);
+    format!("{}***{}", &text[..start], &text[end..])
 }
 
 #[cfg(test)]
@@ -79,10 +163,14 @@ mod tests {
         text.parse().unwrap()
     }
 
+    fn tcp(host: &str, port: u16) -> ConnectionAddr {
+        ConnectionAddr::Tcp(host.to_owned(), port)
+    }
+
     #[test]
     fn an_address_has_a_host_and_a_key_and_may_have_more() {
         let plain = address("redis://example/fruit");
-        assert_eq!((&*plain.host, plain.port, &*plain.key), ("example", 6379, &b"fruit"[..]));
+        assert_eq!((plain.server, &*plain.key), (tcp("example", 6379), &b"fruit"[..]));
         assert_eq!((plain.user, plain.password, plain.database), (None, None, None));
         let full = address("valkey://me:p@ss:word@[::1]:7000/3/{fruit}/all");
         assert_eq!(
@@ -90,8 +178,8 @@ mod tests {
             (Some(&b"me"[..]), Some(&b"p@ss:word"[..]))
         );
         assert_eq!(
-            (&*full.host, full.port, &*full.key, full.database),
-            ("::1", 7000, &b"{fruit}/all"[..], Some(3))
+            (full.server, &*full.key, full.database),
+            (tcp("::1", 7000), &b"{fruit}/all"[..], Some(3))
         );
         assert_eq!(address("redis://:secret@h/k").password.as_deref(), Some(&b"secret"[..]));
         assert_eq!(address("redis://secret@h/k").password.as_deref(), Some(&b"secret"[..]));
@@ -107,7 +195,7 @@ mod tests {
         let full = address("redis://m%65%3A:p%40%2f%25@h%6Fst/1/a%3Fb%2F%00%ff");
         assert_eq!(full.user.as_deref(), Some(&b"me:"[..]));
         assert_eq!(full.password.as_deref(), Some(&b"p@/%"[..]));
-        assert_eq!((&*full.host, &*full.key), ("host", &b"a?b/\0\xff"[..]));
+        assert_eq!((full.server, &*full.key), (tcp("host", 6379), &b"a?b/\0\xff"[..]));
         // An escaped slash ends nothing.
         let one = address("redis://h/3%2Fx");
         assert_eq!((one.database, &*one.key), (None, &b"3/x"[..]));
@@ -128,6 +216,40 @@ mod tests {
         ] {
             let error = format!("{:#}", wrong.parse::<Address>().unwrap_err());
             assert!(error.contains(says), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_scheme_chooses_tls_or_a_socket() {
+        for text in ["rediss://me:pass@example/2/fruit", "valkeys://me:pass@example/2/fruit"] {
+            let tls = address(text);
+            let (host, port) = ("example".to_owned(), 6379);
+            assert_eq!(tls.server, ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None });
+            assert_eq!((tls.database, &*tls.key), (Some(2), &b"fruit"[..]));
+        }
+        for scheme in ["unix", "redis+unix", "valkey+unix"] {
+            let socket = address(&format!("{scheme}://me:p%2Fass@%2Frun%2Fa%20b:1.sock/2/fruit"));
+            assert_eq!(socket.server, ConnectionAddr::Unix("/run/a b:1.sock".into()));
+            assert_eq!(socket.password.as_deref(), Some(&b"p/ass"[..]));
+            assert_eq!((socket.database, &*socket.key), (Some(2), &b"fruit"[..]));
+        }
+        for wrong in ["unix:///run/redis.sock/key", "redis+unix://%2Frun%2Fredis.sock", "unix://me@/key"] {
+            let error = wrong.parse::<Address>().unwrap_err().to_string();
+            assert!(error.contains("redis+unix://%2Frun%2Fredis.sock/key"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (text, shown) in [
+            ("redis://me:secret@h:x/k", "redis://me:***@h:x/k"),
+            ("redis://secret@h/k?", "redis://***@h/k?"),
+            ("redis://me:sec@r/et@h/k", "redis://me:***@h/k"),
+            ("me:secret@h/k", "me:***@h/k"),
+            ("redis://h:x/k", "redis://h:x/k"),
+            ("@", "@"),
+        ] {
+            assert_eq!(without_password(text), shown);
         }
     }
 }

@@ -1,221 +1,252 @@
-//! A connection that speaks RESP, the protocol of Redis and Valkey.
+//! A connection to the server that has a key.
+//!
+//! The crate `redis` speaks the protocol and TLS. The redirects of a cluster are followed here and not by the cluster
+//! client of that crate: it needs a cluster, and it repeats a command after a broken connection, when only the caller
+//! knows whether that is safe.
 
 use super::Address;
+use super::error::{Interrupted, connection_error, error_text};
 use anyhow::{Context, Result, anyhow, bail};
-use std::fmt;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use redis::io::tcp::TcpSettings;
+use redis::{
+    Cmd, Connection, ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo, RedisError, RedisResult,
+    ServerError, ServerErrorKind, Value, cmd,
+};
 use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
-/// No answer takes longer, not even that to the last piece of a large filter.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Time limit for a response, even to the last piece of a large filter.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// No answer is longer than a piece, by far.
-const LONGEST: usize = 64 << 20;
+/// Time limit for a TLS handshake. A server that does not speak TLS may wait for more, and never respond.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How often a cluster may send us elsewhere.
-const MOST_MOVES: u32 = 5;
+/// Number of times that a cluster may redirect or postpone a command.
+const MAX_REDIRECTS: u32 = 8;
 
-/// Where a password is that is not in the address; redis-cli looks there too.
-const PASSWORD: &str = "REDISCLI_AUTH";
+/// Pause before a command that was postponed is repeated. It doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// The words of a command.
-pub type Command<'a> = Vec<&'a [u8]>;
-
-/// What a server answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
-    Word(String),
-    Error(String),
-    Integer(i64),
-    Bytes(Vec<u8>),
-    Null,
-    Array(Vec<Answer>),
-}
-
-impl Answer {
-    /// Where a cluster has the key, if not here: "MOVED slot host:port".
-    fn elsewhere(&self) -> Option<&str> {
-        let Answer::Error(text) = self else { return None };
-        text.strip_prefix("MOVED ")?.split(' ').next_back()
-    }
-}
+/// Environment variable with the password if the address has none, as for redis-cli.
+pub const PASSWORD_VARIABLE: &str = "REDISCLI_AUTH";
 
 /// A connection to the server that has a key.
 pub struct Client {
     address: Address,
-    reader: BufReader<TcpStream>,
-    /// How many answers have not been read.
-    owed: usize,
+    connection: Connection,
+    /// Number of responses that have not been read.
+    unread: usize,
 }
 
-/// A connection that ended between a command and its answer: whether it was carried out is not known.
-#[derive(Debug)]
-pub struct Interrupted {
-    host: String,
-    port: u16,
-}
-
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the connection to {}:{} broke", self.host, self.port)
-    }
-}
-
-/// A broken pipe is taken for a reader of our output that has seen enough, which is no error. This is one.
-fn not_a_pipe(error: io::Error) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::BrokenPipe => {
-            io::Error::new(io::ErrorKind::ConnectionReset, "the server has closed it")
-        }
-        _ => error,
-    }
-}
-
-/// Why a server does not do what it was asked for; `who` it is.
-pub fn refused(who: &str, text: &str) -> anyhow::Error {
-    if text.starts_with("ERR unknown command") {
-        return anyhow!("{who} has not loaded umbel's module: see \"On a server\" in the README");
-    }
-    if text.starts_with("NOAUTH") {
-        return anyhow!(
-            "{who} wants a password: give it in {PASSWORD}, or as redis://user:password@host/key"
-        );
-    }
-    anyhow!("{who} says: {text}")
+/// How a cluster responds to a command for a key that is not here, or only partly.
+enum Redirect {
+    /// The slot of the key belongs to another server.
+    Moved(ConnectionAddr),
+    /// The slot is being moved, and the key is on the other server already.
+    Ask(ConnectionAddr),
+    /// The slot is being moved, and its keys are on both servers.
+    TryAgain,
 }
 
 impl Client {
+    /// Connects to the server of an address and logs in.
     pub fn connect(address: &Address) -> Result<Client> {
-        let Address { host, port, .. } = address;
-        let stream =
-            TcpStream::connect((&**host, *port)).with_context(|| format!("cannot reach {host}:{port}"))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_nodelay(true)?;
-        let mut client = Client { address: address.clone(), reader: BufReader::new(stream), owed: 0 };
+        let connection = open(&address.server).with_context(|| format!("cannot reach {}", address.server))?;
+        let mut client = Client { address: address.clone(), connection, unread: 0 };
         client.log_in()?;
         if let Some(database) = address.database {
-            client.done(&[b"SELECT", database.to_string().as_bytes()])?;
+            client.setup(cmd("SELECT").arg(database))?;
         }
         Ok(client)
     }
 
     fn log_in(&mut self) -> Result<()> {
         let Address { user, password, .. } = self.address.clone();
-        let (password, from) = match password {
+        let (password, source) = match password {
             Some(password) => (Some(password), "the address"),
-            None => (std::env::var_os(PASSWORD).map(OsStringExt::into_vec), PASSWORD),
+            None => (std::env::var_os(PASSWORD_VARIABLE).map(OsStringExt::into_vec), PASSWORD_VARIABLE),
         };
         let password = password.filter(|password| !password.is_empty());
         if user.is_none() && password.is_none() {
             return Ok(());
         }
+        let mut auth = cmd("AUTH");
+        if let Some(user) = user {
+            auth.arg(user);
+        }
         // There are users without a password.
-        let password = password.unwrap_or_default();
-        let words: Command =
-            [Some(&b"AUTH"[..]), user.as_deref(), Some(&password)].into_iter().flatten().collect();
-        self.done(&words).with_context(|| format!("cannot log in with the password of {from}"))
+        auth.arg(password.unwrap_or_default());
+        self.setup(&auth).with_context(|| format!("cannot log in with the password of {source}"))
     }
 
-    /// Sends a command that is answered with OK.
-    fn done(&mut self, command: &[&[u8]]) -> Result<()> {
+    /// Sends a command that prepares the connection.
+    fn setup(&mut self, command: &Cmd) -> Result<()> {
         match self.exchange(command)? {
-            Answer::Error(text) => bail!("{}:{} says: {text}", self.address.host, self.address.port),
+            Value::ServerError(error) => bail!("{} says: {}", self.address.server, error_text(&error)),
             _ => Ok(()),
         }
     }
 
-    /// Sends a command about the key, to whoever has it.
-    pub fn call(&mut self, command: &[&[u8]]) -> Result<Answer> {
-        for _ in 0..MOST_MOVES {
-            let answer = self.exchange(command)?;
-            let Some(place) = answer.elsewhere() else { return Ok(answer) };
-            let (host, port) = place.rsplit_once(':').context("the cluster names no server")?;
-            // One that does not know its own name means the one we speak to.
-            let host = if host.is_empty() { self.address.host.clone() } else { host.to_owned() };
-            let port = port.parse().context("the cluster names no port")?;
-            *self = Client::connect(&Address { host, port, ..self.address.clone() })?;
+    /// Sends a command about the key to the server that has it, and returns the response.
+    pub fn call(&mut self, command: &Cmd) -> Result<Value> {
+        let response = self.exchange(command)?;
+        self.follow(command, response)
+    }
+
+    /// Sends commands about the key. [`Client::receive`] returns their responses.
+    pub fn send(&mut self, commands: &[Cmd]) -> Result<()> {
+        self.write(commands)
+    }
+
+    /// Returns the responses to the commands that were sent, from the server that has the key.
+    pub fn receive(&mut self, commands: &[Cmd]) -> Result<Vec<Value>> {
+        let responses = commands.iter().map(|_| self.read()).collect::<Result<Vec<_>>>()?;
+        commands.iter().zip(responses).map(|(command, response)| self.follow(command, response)).collect()
+    }
+
+    /// Repeats a command where and when the cluster says, until the response is not a redirect.
+    fn follow(&mut self, command: &Cmd, mut response: Value) -> Result<Value> {
+        for attempt in 0..MAX_REDIRECTS {
+            response = match self.redirect(&response)? {
+                None => return Ok(response),
+                Some(Redirect::Moved(server)) => {
+                    if server != self.address.server {
+                        *self = self.connect_to(server)?;
+                    }
+                    self.exchange(command)?
+                }
+                // Only this command: the next one may still be for the server that has the slot.
+                Some(Redirect::Ask(server)) => self.connect_to(server)?.ask(command)?,
+                Some(Redirect::TryAgain) => {
+                    std::thread::sleep(FIRST_PAUSE * 2u32.pow(attempt));
+                    self.exchange(command)?
+                }
+            };
         }
-        bail!("the cluster sends us from one server to the next: it may be moving the key; try again later")
+        match self.redirect(&response)? {
+            None => Ok(response),
+            Some(_) => bail!(
+                "the cluster sends us from one server to the next: it may be moving the key; try again later"
+            ),
+        }
     }
 
-    fn exchange(&mut self, command: &[&[u8]]) -> Result<Answer> {
-        self.send(&[command.to_vec()])?;
-        self.next_answer()
+    /// Interprets a response as a redirect, if it is one.
+    fn redirect(&self, response: &Value) -> Result<Option<Redirect>> {
+        let Value::ServerError(error) = response else { return Ok(None) };
+        Ok(Some(match error.kind() {
+            Some(ServerErrorKind::Moved) => Redirect::Moved(self.redirect_server(error)?),
+            Some(ServerErrorKind::Ask) => Redirect::Ask(self.redirect_server(error)?),
+            Some(ServerErrorKind::TryAgain) => Redirect::TryAgain,
+            _ => return Ok(None),
+        }))
     }
 
-    /// Sends commands about the key. Their answers are for [`Client::receive`].
-    pub fn send(&mut self, commands: &[Command]) -> Result<()> {
-        if self.owed > 0 {
-            // Somebody has given up waiting. Those answers are not for what is asked now.
+    /// Returns the server that an error such as "MOVED slot host:port" names.
+    fn redirect_server(&self, error: &ServerError) -> Result<ConnectionAddr> {
+        let error = RedisError::from(error.clone());
+        let (node, _slot) = error.redirect_node().context("the cluster names no server")?;
+        let (new_host, new_port) = node.rsplit_once(':').context("the cluster names no server")?;
+        let new_port = new_port.parse().context("the cluster names no port")?;
+        let mut server = self.address.server.clone();
+        match &mut server {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                *port = new_port;
+                // A server that does not know its own name means the host of this connection.
+                if !new_host.is_empty() {
+                    *host = new_host.to_owned();
+                }
+            }
+            // A socket is on this machine.
+            _ if new_host.is_empty() => server = ConnectionAddr::Tcp("localhost".to_owned(), new_port),
+            _ => server = ConnectionAddr::Tcp(new_host.to_owned(), new_port),
+        }
+        Ok(server)
+    }
+
+    fn connect_to(&self, server: ConnectionAddr) -> Result<Client> {
+        Client::connect(&Address { server, ..self.address.clone() })
+    }
+
+    /// Sends a command to a server to which its slot is being moved.
+    fn ask(&mut self, command: &Cmd) -> Result<Value> {
+        self.write([&cmd("ASKING"), command])?;
+        self.read()?;
+        self.read()
+    }
+
+    fn exchange(&mut self, command: &Cmd) -> Result<Value> {
+        self.write([command])?;
+        self.read()
+    }
+
+    fn write<'a>(&mut self, commands: impl IntoIterator<Item = &'a Cmd>) -> Result<()> {
+        if self.unread > 0 {
+            // The caller has stopped waiting for responses; those that still come are not for these commands.
             *self = Client::connect(&self.address)?;
         }
         let mut bytes = Vec::new();
         for command in commands {
-            bytes.extend(format!("*{}\r\n", command.len()).into_bytes());
-            for word in command {
-                bytes.extend(format!("${}\r\n", word.len()).into_bytes());
-                bytes.extend_from_slice(word);
-                bytes.extend(b"\r\n");
-            }
+            command.write_packed_command(&mut bytes);
+            self.unread += 1;
         }
-        self.owed = commands.len();
-        self.reader.get_mut().write_all(&bytes).map_err(not_a_pipe).with_context(|| self.interrupted())
+        let sent = self.connection.send_packed_command(&bytes);
+        self.or_interrupted(sent)
     }
 
-    /// The answers to the commands that were sent, from whoever has the key.
-    pub fn receive(&mut self, commands: &[Command]) -> Result<Vec<Answer>> {
-        let mut answers = commands.iter().map(|_| self.next_answer()).collect::<Result<Vec<_>>>()?;
-        for (command, answer) in commands.iter().zip(&mut answers) {
-            if answer.elsewhere().is_some() {
-                *answer = self.call(command)?;
-            }
+    fn read(&mut self) -> Result<Value> {
+        let received = self.connection.recv_response();
+        let response = self.or_interrupted(received)?;
+        self.unread = self.unread.saturating_sub(1);
+        Ok(response)
+    }
+
+    fn or_interrupted<T>(&self, result: RedisResult<T>) -> Result<T> {
+        result.map_err(|error| connection_error(&error).context(Interrupted::new(&self.address.server)))
+    }
+}
+
+/// Opens a connection. Logging in is left to the caller: the crate takes only passwords that are text, and has messages of
+/// its own.
+fn open(server: &ConnectionAddr) -> Result<Connection> {
+    let mut server = server.clone();
+    // The crate refuses the addresses of all interfaces. Elsewhere they stand for this machine.
+    if let ConnectionAddr::Tcp(host, _) | ConnectionAddr::TcpTls { host, .. } = &mut server {
+        match &**host {
+            "0.0.0.0" => *host = "127.0.0.1".to_owned(),
+            "::" => *host = "::1".to_owned(),
+            _ => {}
         }
-        Ok(answers)
     }
+    let uses_tls = matches!(server, ConnectionAddr::TcpTls { .. });
+    let mut connection = connect(server).map_err(|error| connection_error(&error))?;
+    if uses_tls {
+        shake_hands(&mut connection).map_err(|error| match error.is_timeout() {
+            true => anyhow!(
+                "the server does not respond; it may not speak TLS on this port: use redis:// without TLS"
+            ),
+            false => connection_error(&error),
+        })?;
+    }
+    Ok(connection)
+}
 
-    fn next_answer(&mut self) -> Result<Answer> {
-        let answer = self.answer(0).with_context(|| self.interrupted())?;
-        self.owed = self.owed.saturating_sub(1);
-        Ok(answer)
-    }
+fn connect(server: ConnectionAddr) -> RedisResult<Connection> {
+    let info = server
+        .into_connection_info()?
+        .set_tcp_settings(TcpSettings::default().set_nodelay(true))
+        .set_redis_settings(RedisConnectionInfo::default().set_skip_set_lib_name());
+    let connection = redis::Client::open(info)?.get_connection()?;
+    connection.set_read_timeout(Some(RESPONSE_TIMEOUT))?;
+    connection.set_write_timeout(Some(RESPONSE_TIMEOUT))?;
+    Ok(connection)
+}
 
-    fn interrupted(&self) -> Interrupted {
-        Interrupted { host: self.address.host.clone(), port: self.address.port }
-    }
-
-    fn answer(&mut self, depth: u32) -> io::Result<Answer> {
-        let odd = || io::Error::other("this is no server that speaks RESP");
-        let mut line = Vec::new();
-        (&mut self.reader).take(LONGEST as u64).read_until(b'\n', &mut line)?;
-        if line.is_empty() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let line = String::from_utf8(line).map_err(|_| odd())?;
-        let (kind, rest) = line.trim_end().split_at_checked(1).ok_or_else(odd)?;
-        let number = || rest.parse::<i64>().map_err(|_| odd());
-        let size = || {
-            number()
-                .and_then(|size| usize::try_from(size).ok().filter(|size| *size <= LONGEST).ok_or_else(odd))
-        };
-        Ok(match kind {
-            "+" => Answer::Word(rest.to_owned()),
-            "-" => Answer::Error(rest.to_owned()),
-            ":" => Answer::Integer(number()?),
-            "$" | "*" if rest == "-1" => Answer::Null,
-            "$" => {
-                let mut bytes = vec![0; size()? + 2];
-                self.reader.read_exact(&mut bytes)?;
-                bytes.truncate(bytes.len() - 2);
-                Answer::Bytes(bytes)
-            }
-            // Nothing that is asked here is answered with lists in lists.
-            "*" if depth < 2 => {
-                Answer::Array((0..size()?).map(|_| self.answer(depth + 1)).collect::<io::Result<_>>()?)
-            }
-            _ => return Err(odd()),
-        })
-    }
+/// Sends a command on a new connection with TLS, since the handshake takes place with the first one. A server that wants
+/// a password refuses the command, which is a response too.
+fn shake_hands(connection: &mut Connection) -> RedisResult<()> {
+    connection.set_read_timeout(Some(HANDSHAKE_TIMEOUT))?;
+    connection.send_packed_command(&cmd("PING").get_packed_command())?;
+    connection.recv_response()?;
+    connection.set_read_timeout(Some(RESPONSE_TIMEOUT))
 }

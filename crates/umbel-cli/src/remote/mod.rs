@@ -1,11 +1,15 @@
-//! Servers that have the module: where a filter is on them, and how to speak to them.
+//! Filters on Redis and Valkey servers that have loaded umbel's module: their addresses, and connections to the servers.
 
 mod address;
 mod client;
+mod error;
 mod percent;
+mod tls;
 
 pub use address::{Address, HELP};
-pub use client::{Answer, Client, Command, Interrupted, refused};
+pub use client::Client;
+pub use error::{Interrupted, error_text, refused};
+pub use tls::TlsArgs;
 
-/// How much of a filter goes over the line at once.
-pub const PIECE: u64 = 4 << 20;
+/// Number of bytes of a filter that are sent or fetched with one command.
+pub const PIECE_BYTES: u64 = 4 << 20;

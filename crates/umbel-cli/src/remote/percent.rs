@@ -1,9 +1,12 @@
-//! Bytes that are written as `%41` in an address (RFC 3986, 2.1).
+//! Bytes written as `%41` in an address (RFC 3986, section 2.1).
 
 use crate::hex;
 use anyhow::{Result, bail};
 
-/// Refuses a text in which something else comes behind a %, and says where.
+/// Checks that each % is followed by two hexadecimal digits.
+///
+/// # Errors
+/// Names the first % that is not.
 pub fn check(text: &str) -> Result<()> {
     for (at, (place, _)) in text.char_indices().enumerate().filter(|(_, (_, c))| *c == '%') {
         if escaped(&text.as_bytes()[place..]).is_none() {
@@ -16,7 +19,7 @@ pub fn check(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a part of a text that was checked stands for.
+/// Decodes a part of a text that [`check`] has accepted.
 pub fn decode(text: &str) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some(&first) = rest.first() {
@@ -27,7 +30,7 @@ pub fn decode(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The byte that a text begins with, if it is escaped.
+/// Returns the first byte of a text if it is escaped.
 fn escaped(text: &[u8]) -> Option<u8> {
     let digits = text.strip_prefix(b"%")?.get(..2)?;
     let mut byte = Vec::new();

@@ -65,6 +65,8 @@ mod readme;
 mod real_passwords;
 mod real_words;
 mod remote;
+mod remote_cluster;
+mod remote_transport;
 mod secrets;
 mod shaping;
 mod shortened;

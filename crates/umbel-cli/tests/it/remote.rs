@@ -9,28 +9,28 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use umbel::{AnyFilter, Kind, Spec, file};
 
-fn command(arguments: &[&str]) -> Command {
+pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_umbel"));
     command.args(arguments).env_remove("REDISCLI_AUTH");
     command
 }
 
-fn umbel(arguments: &[&str]) -> Output {
+pub fn umbel(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
 }
 
-fn succeeds(arguments: &[&str]) {
+pub fn succeeds(arguments: &[&str]) {
     let output = umbel(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn fails(arguments: &[&str]) -> String {
+pub fn fails(arguments: &[&str]) -> String {
     let output = umbel(arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
-fn text(path: &Path) -> &str {
+pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
@@ -282,7 +282,7 @@ fn an_interrupted_push_goes_on_where_it_was() {
 }
 
 /// Three servers that share all keys.
-fn cluster() -> Vec<Server> {
+pub fn cluster() -> Vec<Server> {
     let arguments = ["--cluster-enabled", "yes"];
     let servers: Vec<Server> = (0..3).map(|_| Server::start(&engines()[0], &arguments)).collect();
     for (server, slots) in servers.iter().zip(["0 5460", "5461 10922", "10923 16383"]) {

@@ -1,10 +1,10 @@
 //! `umbel shard add`: lines into a filter in shards.
 
 use super::lines;
-use super::spread::Spread;
+use super::sharded_filter::ShardedFilter;
 use crate::input::InputArgs;
 use crate::pipeline;
-use crate::remote::{self, Address};
+use crate::remote::{self, Address, TlsArgs};
 use anyhow::Result;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -23,14 +23,17 @@ pub struct Args {
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let spread = Spread::open(&args.to)?;
+    let filter = ShardedFilter::open(&args.tls.apply(&args.to)?)?;
     let add = |_, records: &crate::input::Records<'_>| {
         let keys = records.keys()?;
         let lines: Vec<&[u8]> = (0..records.key_count()).filter_map(|i| keys.get(i)).collect();
-        lines::add(&spread, &lines)
+        lines::add(&filter, &lines)
     };
     pipeline::run(args.input.open()?, args.input.threads(), add, |(), _| Ok(ControlFlow::Continue(())))?;
     Ok(ExitCode::SUCCESS)

@@ -1,10 +1,10 @@
 //! `umbel shard check`: which lines may be in a filter in shards.
 
 use super::lines;
-use super::spread::Spread;
+use super::sharded_filter::ShardedFilter;
 use crate::input::{InputArgs, Records};
 use crate::pipeline::Select;
-use crate::remote::{self, Address};
+use crate::remote::{self, Address, TlsArgs};
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -34,29 +34,32 @@ pub struct Args {
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let spread = Spread::open(&args.from)?;
+    let filter = ShardedFilter::open(&args.tls.apply(&args.from)?)?;
     Select { line_buffered: false, count: args.count, quiet: args.quiet }.run(
         &args.input,
-        |records| ask(args, &spread, records),
+        |records| select(args, &filter, records),
         || Ok(()),
     )
 }
 
-/// How many lines are wanted, and these lines.
-fn ask(args: &Args, spread: &Spread, records: &Records) -> Result<(u64, Vec<u8>)> {
+/// Returns the number of selected lines, and these lines.
+fn select(args: &Args, filter: &ShardedFilter, records: &Records) -> Result<(u64, Vec<u8>)> {
     let keys = records.keys()?;
     let lines: Vec<&[u8]> = (0..records.key_count()).filter_map(|i| keys.get(i)).collect();
-    let (mut wanted, mut out) = (0, Vec::new());
-    for (key, found) in lines::contains(spread, &lines)?.into_iter().enumerate() {
+    let (mut selected, mut out) = (0, Vec::new());
+    for (key, found) in lines::contains(filter, &lines)?.into_iter().enumerate() {
         if found != args.invert_match {
-            wanted += 1;
+            selected += 1;
             if !args.count && !args.quiet {
                 records.print_lines(key..key + 1, &mut out);
             }
         }
     }
-    Ok((wanted, out))
+    Ok((selected, out))
 }

@@ -1,8 +1,8 @@
 //! `umbel shard create`: an empty filter in shards.
 
-use super::spread::{MOST_SHARDS, Spread};
+use super::sharded_filter::{MAX_SHARDS, ShardedFilter};
 use crate::args::number;
-use crate::remote::{self, Address};
+use crate::remote::{self, Address, TlsArgs};
 use crate::report::percent;
 use crate::terminal::output;
 use anyhow::Result;
@@ -33,17 +33,20 @@ pub struct Args {
     fpr: f64,
 
     /// How many shards
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS)))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SHARDS)))]
     shards: u32,
+
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    // Chance does not deal evenly: with five standard deviations more there is room in every one of them.
+    // Lines are not spread evenly: five standard deviations more leave room in every shard.
     let mean = args.capacity as f64 / f64::from(args.shards);
     let capacity = (mean + 5.0 * mean.sqrt()).ceil() as u64;
-    // What no filter can be is refused before anybody is asked for it, in the words of `umbel build`.
+    // An impossible filter is refused before a server is asked for it, in the words of `umbel build`.
     plan(Kind::Scalable, &Spec::new(capacity, args.fpr)?)?;
-    Spread::create(&args.at, args.shards, capacity, args.fpr)?;
+    ShardedFilter::create(&args.tls.apply(&args.at)?, args.shards, capacity, args.fpr)?;
     if std::io::stderr().is_terminal() {
         let (name, shards, rate) = (args.at.key.as_bstr(), args.shards, percent(args.fpr));
         output::message(format_args!("{name}, {shards} shards for {capacity} lines each, rate {rate}"));

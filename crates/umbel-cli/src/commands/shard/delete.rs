@@ -1,7 +1,7 @@
 //! `umbel shard delete`: a filter in shards is removed.
 
-use super::spread::Spread;
-use crate::remote::{self, Address};
+use super::sharded_filter::ShardedFilter;
+use crate::remote::{self, Address, TlsArgs};
 use crate::terminal::output;
 use anyhow::Result;
 use bstr::ByteSlice;
@@ -18,11 +18,14 @@ pub struct Args {
     /// The filter, as in redis://host:6379/name; any server of the cluster
     #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     at: Address,
+
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let spread = Spread::find(&args.at)?;
-    let (removed, all, name) = (spread.delete()?, spread.len(), args.at.key.as_bstr());
+    let filter = ShardedFilter::find(&args.tls.apply(&args.at)?)?;
+    let (removed, all, name) = (filter.delete()?, filter.len(), args.at.key.as_bstr());
     match all - removed {
         0 => output::text(format_args!("removed {name} and its {all} shards\n"))?,
         _ => output::text(format_args!(

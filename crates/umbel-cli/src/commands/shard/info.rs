@@ -1,9 +1,10 @@
 //! `umbel shard info`: what a filter in shards is, all of it together.
 
-use super::spread::Spread;
-use crate::remote::{self, Address, Answer};
+use super::sharded_filter::ShardedFilter;
+use crate::remote::{self, Address, TlsArgs};
 use crate::terminal::output;
 use anyhow::{Result, bail};
+use redis::Value;
 use std::process::ExitCode;
 
 /// Tell what a filter in shards is: shards, lines, room, memory.
@@ -12,28 +13,31 @@ pub struct Args {
     /// The filter, as in redis://host:6379/name; any server of the cluster
     #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     from: Address,
+
+    #[command(flatten)]
+    tls: TlsArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let spread = Spread::open(&args.from)?;
+    let filter = ShardedFilter::open(&args.tls.apply(&args.from)?)?;
     let (mut items, mut capacity, mut bytes, mut fullest) = (0, 0, 0, 0f64);
-    for shard in 0..spread.len() {
-        let field = |name: &[u8]| -> Result<i64> {
-            match spread.call(shard, "BF.INFO", &[name])? {
-                Answer::Array(numbers) => match numbers[..] {
-                    [Answer::Integer(number)] => Ok(number),
+    for shard in 0..filter.len() {
+        let field = |name: &str| -> Result<i64> {
+            match filter.call(shard, "BF.INFO", &[name])? {
+                Value::Array(numbers) => match numbers[..] {
+                    [Value::Int(number)] => Ok(number),
                     _ => bail!("a server answers {numbers:?}, which is not understood"),
                 },
                 other => bail!("a server answers {other:?}, which is not understood"),
             }
         };
-        let (of_shard, room) = (field(b"ITEMS")?, field(b"CAPACITY")?);
+        let (of_shard, room) = (field("ITEMS")?, field("CAPACITY")?);
         fullest = fullest.max(of_shard as f64 / room as f64);
-        (items, capacity, bytes) = (items + of_shard, capacity + room, bytes + field(b"SIZE")?);
+        (items, capacity, bytes) = (items + of_shard, capacity + room, bytes + field("SIZE")?);
     }
     output::text(format_args!(
         "shards    {}\nlines     {items}\ncapacity  {capacity}, the fullest shard at {:.1} %\nmemory    {}\n",
-        spread.len(),
+        filter.len(),
         100.0 * fullest,
         indicatif::BinaryBytes(bytes.unsigned_abs()),
     ))?;

@@ -1,87 +1,91 @@
-//! Which shard a line belongs to, and many lines on their way to theirs.
+//! Lines and their shards.
 //!
-//! A line belongs to the shard `reduce(d, shards)`, with its digest `d` of the fast hash with the seed [`SEED`]: the high
-//! half of d times the number of shards.
+//! A line belongs to the shard `reduce(d, shards)`, where `d` is its digest by the fast hash with the seed
+//! [`SHARD_SEED`]: the high half of `d` times the number of shards.
 
-use super::spread::Spread;
-use crate::remote::{Answer, Command};
+use super::sharded_filter::ShardedFilter;
 use anyhow::{Result, bail};
 use bstr::ByteSlice;
+use redis::{Cmd, Value, cmd};
 use umbel::Hasher;
 use umbel::hash::reduce;
 
-/// Other hashes of the same line, in the filters themselves, have nothing to do with this one.
-const SEED: u64 = 0x7368_6172_6473;
+/// Makes the choice of a shard independent of the hashes in the filters themselves.
+const SHARD_SEED: u64 = 0x7368_6172_6473;
 
-/// How many lines go in one command.
-const LINES: usize = 1000;
+/// Number of lines in one command.
+const LINES_PER_COMMAND: usize = 1000;
 
 /// Adds lines to their shards.
-pub fn add(spread: &Spread, lines: &[&[u8]]) -> Result<()> {
-    // BF.MADD would make a lost shard anew, empty and of another size.
-    ask(spread, "BF.INSERT", &[b"NOCREATE", b"ITEMS"], lines).map(drop)
+pub fn add(filter: &ShardedFilter, lines: &[&[u8]]) -> Result<()> {
+    // Not BF.MADD: in place of a missing shard it would create an empty one, of another size.
+    query(filter, "BF.INSERT", &["NOCREATE", "ITEMS"], lines).map(drop)
 }
 
-/// Of each line, whether it may be in its shard.
-pub fn contains(spread: &Spread, lines: &[&[u8]]) -> Result<Vec<bool>> {
-    ask(spread, "BF.MEXISTS", &[], lines)
+/// Returns for each line whether it may be in its shard.
+pub fn contains(filter: &ShardedFilter, lines: &[&[u8]]) -> Result<Vec<bool>> {
+    query(filter, "BF.MEXISTS", &[], lines)
 }
 
-/// Sends lines to their shards, behind a command, the key and options; of each, what its shard answers.
-fn ask(spread: &Spread, command: &str, options: &[&[u8]], lines: &[&[u8]]) -> Result<Vec<bool>> {
-    let hasher = Hasher::fast(SEED);
-    let mut places = vec![Vec::new(); spread.len()];
-    for (place, line) in lines.iter().enumerate() {
-        places[reduce(hasher.digest_bytes(line).get(), spread.len() as u64) as usize].push(place);
+/// Sends lines to their shards, after a command, the key and options, and returns the response for each line.
+fn query(filter: &ShardedFilter, command: &str, options: &[&str], lines: &[&[u8]]) -> Result<Vec<bool>> {
+    let hasher = Hasher::fast(SHARD_SEED);
+    let mut positions = vec![Vec::new(); filter.len()];
+    for (position, line) in lines.iter().enumerate() {
+        positions[reduce(hasher.digest_bytes(line).get(), filter.len() as u64) as usize].push(position);
     }
-    let keys: Vec<Vec<u8>> = (0..spread.len()).map(|shard| spread.key(shard)).collect();
-    let commands: Vec<Vec<Command>> = keys
+    let commands: Vec<Vec<Cmd>> = positions
         .iter()
-        .zip(&places)
-        .map(|(key, places)| commands(command, key, options, places, lines))
+        .enumerate()
+        .map(|(shard, positions)| commands(command, &filter.key(shard), options, positions, lines))
         .collect();
     let mut found = vec![false; lines.len()];
-    for (shard, mut answers) in spread.exchange(&commands)?.into_iter().enumerate() {
-        // A shard that is not there knows no line; that must not be taken for an answer.
-        if let Some(present) = answers.pop() {
-            spread.check_present(shard, &spread.checked(shard, present)?)?;
+    for (shard, mut responses) in filter.exchange(&commands)?.into_iter().enumerate() {
+        // A missing shard denies every line, which must not be taken for an answer.
+        if let Some(exists) = responses.pop() {
+            filter.check_exists(shard, &filter.check(shard, exists)?)?;
         }
-        for (answer, places) in answers.into_iter().zip(places[shard].chunks(LINES)) {
-            note(spread, shard, answer, places, &mut found)?;
+        for (response, positions) in responses.into_iter().zip(positions[shard].chunks(LINES_PER_COMMAND)) {
+            record(filter, shard, response, positions, &mut found)?;
         }
     }
     Ok(found)
 }
 
-/// What a shard is sent for the lines at these places: them, and whether it was there to answer. That comes last, or it
-/// might be lost in between.
-fn commands<'a>(
-    command: &'a str,
-    key: &'a [u8],
-    options: &[&'a [u8]],
-    places: &[usize],
-    lines: &[&'a [u8]],
-) -> Vec<Command<'a>> {
-    if places.is_empty() {
+/// Returns the commands for one shard: one for each chunk of its lines, then EXISTS. That comes last, since the shard may
+/// be lost at any time before it.
+fn commands(command: &str, key: &[u8], options: &[&str], positions: &[usize], lines: &[&[u8]]) -> Vec<Cmd> {
+    if positions.is_empty() {
         return Vec::new();
     }
-    let front = [&[command.as_bytes(), key], options].concat();
-    let lines =
-        |places: &[usize]| front.iter().copied().chain(places.iter().map(|place| lines[*place])).collect();
-    places.chunks(LINES).map(lines).chain([vec![b"EXISTS", key]]).collect()
+    let chunk_command = |positions: &[usize]| {
+        let mut command = cmd(command);
+        command.arg(key).arg(options);
+        for position in positions {
+            command.arg(lines[*position]);
+        }
+        command
+    };
+    positions.chunks(LINES_PER_COMMAND).map(chunk_command).chain([cmd("EXISTS").arg(key).take()]).collect()
 }
 
-/// Notes what a shard answers to the lines at these places.
-fn note(spread: &Spread, shard: usize, answer: Answer, places: &[usize], found: &mut [bool]) -> Result<()> {
-    let (key, answer) = (spread.key(shard), spread.checked(shard, answer)?);
+/// Stores the response of a shard for the lines at these positions in `found`.
+fn record(
+    filter: &ShardedFilter,
+    shard: usize,
+    response: Value,
+    positions: &[usize],
+    found: &mut [bool],
+) -> Result<()> {
+    let (key, response) = (filter.key(shard), filter.check(shard, response)?);
     let key = key.as_bstr();
-    let Answer::Array(answers) = answer else { bail!("the answer of {key} is not understood") };
-    if answers.len() != places.len() {
-        bail!("{key} answers {} of {} questions", answers.len(), places.len());
+    let Value::Array(responses) = response else { bail!("the answer of {key} is not understood") };
+    if responses.len() != positions.len() {
+        bail!("{key} answers {} of {} questions", responses.len(), positions.len());
     }
-    for (place, answer) in places.iter().zip(answers) {
-        found[*place] = match spread.checked(shard, answer)? {
-            Answer::Integer(number) => number > 0,
+    for (position, response) in positions.iter().zip(responses) {
+        found[*position] = match filter.check(shard, response)? {
+            Value::Int(number) => number > 0,
             other => bail!("{key} answers {other:?}, which is not understood"),
         };
     }

@@ -6,7 +6,7 @@ mod create;
 mod delete;
 mod info;
 mod lines;
-mod spread;
+mod sharded_filter;
 
 use anyhow::Result;
 use std::process::ExitCode;

@@ -1,0 +1,190 @@
+//! `umbel push`, `pull` and `shard` on a cluster whose slots move meanwhile.
+
+use crate::remote::{cluster, command, fails, succeeds, text, umbel};
+use crate::shell::Process;
+use crate::support::{Answer, Server, items, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::process::Stdio;
+use std::sync::mpsc::{Receiver, channel};
+use umbel::{AnyFilter, Kind, Spec, file};
+
+/// A slot on its way from one server to another, in the steps of `redis-cli --cluster reshard`.
+struct Migration<'a> {
+    slot: i64,
+    source: &'a Server,
+    target: &'a Server,
+    servers: &'a [Server],
+}
+
+impl<'a> Migration<'a> {
+    /// Announces that the slot of a key will move to the next server.
+    fn begin(servers: &'a [Server], key: &str) -> Migration<'a> {
+        let slot = servers[0].client().ask(&format!("CLUSTER KEYSLOT {key}")).integer();
+        let owner = owner(slot);
+        let (source, target) = (&servers[owner], &servers[(owner + 1) % servers.len()]);
+        let migration = Migration { slot, source, target, servers };
+        migration.set_slot(target, &format!("IMPORTING {}", node(source)));
+        migration.set_slot(source, &format!("MIGRATING {}", node(target)));
+        migration
+    }
+
+    /// Moves a key of the slot.
+    fn move_key(&self, key: &str) {
+        let migrate = format!("MIGRATE 127.0.0.1 {} {key} 0 60000", self.target.port);
+        assert_eq!(self.source.client().ask(&migrate), Answer::Word("OK".into()));
+    }
+
+    /// Gives the slot to its new server.
+    fn finish(self) {
+        let owner = format!("NODE {}", node(self.target));
+        self.set_slot(self.target, &owner);
+        self.servers.iter().for_each(|server| self.set_slot(server, &owner));
+    }
+
+    fn set_slot(&self, server: &Server, state: &str) {
+        let answer = server.client().ask(&format!("CLUSTER SETSLOT {} {state}", self.slot));
+        assert_eq!(answer, Answer::Word("OK".into()), "{state}");
+    }
+}
+
+/// The index of the server that a slot belongs to in a new cluster.
+fn owner(slot: i64) -> usize {
+    [5461, 10923].partition_point(|first| *first <= slot)
+}
+
+/// The name of a server in its cluster.
+fn node(server: &Server) -> String {
+    String::from_utf8(server.client().ask("CLUSTER MYID").bytes().to_vec()).unwrap()
+}
+
+/// Stops a process, or lets it go on.
+fn signal(process: &mut Process, signal: Signal) {
+    assert_eq!(process.child().try_wait().unwrap(), None, "it has ended too early");
+    kill_process(Pid::from_child(process.child()), signal).unwrap();
+}
+
+#[test]
+fn a_push_goes_on_while_its_slot_moves() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, back) = (folder.path().join("large.umbel"), folder.path().join("back.umbel"));
+    let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(160_000_000, 0.01).unwrap()).unwrap();
+    let keys: Vec<String> = items("k", 0..1000);
+    filter.insert_batch(&keys).unwrap();
+    file::save(&path, &filter, &file::Options::default()).unwrap();
+    drop(filter);
+    let length = path.metadata().unwrap().len() as i64;
+    assert!(length > 180_000_000, "{length}");
+
+    let servers = cluster();
+    let address = |server: &Server| format!("redis://127.0.0.1:{}/large", server.port);
+    // A second connection to the server that has the slot, or is about to get it.
+    let arrived = |server: &Server| {
+        let mut client = server.client();
+        client.ask("ASKING");
+        match client.ask_with(&format!("UMBEL.IMPORT large {length} 0"), &[String::new()]) {
+            Answer::Integer(bytes) => bytes,
+            _ => 0,
+        }
+    };
+    let slot = servers[0].client().ask("CLUSTER KEYSLOT large").integer();
+    let owner = &servers[owner(slot)];
+    let mut pushing = Process::start(
+        command(&["push", text(&path), &address(&servers[2])]).stdout(Stdio::piped()).stderr(Stdio::piped()),
+    );
+    wait_for("the first pieces", || arrived(owner) > 20_000_000);
+    signal(&mut pushing, Signal::STOP);
+    let migration = Migration::begin(&servers, "large");
+    let (source, target) = (migration.source, migration.target);
+    migration.move_key("large");
+    let before = arrived(target);
+    assert!((20_000_000..length).contains(&before), "{before} of {length} bytes before the move");
+
+    // The slot is the source's, and the key is not: ASK.
+    signal(&mut pushing, Signal::CONT);
+    wait_for("pieces at the new server", || arrived(target) > before + 10_000_000);
+    signal(&mut pushing, Signal::STOP);
+    let during = arrived(target);
+    assert!(during < length, "{during} of {length} bytes during the move");
+    migration.finish();
+
+    // The slot is the target's: MOVED.
+    signal(&mut pushing, Signal::CONT);
+    pushing.finish().ok();
+    assert_eq!(target.client().ask_with("BF.MEXISTS large", &keys).integers(), vec![1; keys.len()]);
+    assert!(source.client().ask("EXISTS large").error().starts_with("MOVED"));
+    succeeds(&["pull", &address(source), "-o", text(&back)]);
+    assert!(std::fs::read(&path).unwrap() == std::fs::read(&back).unwrap(), "it came back changed");
+}
+
+#[test]
+fn a_filter_in_shards_is_whole_while_its_slots_move() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = |name: &str, range| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, items("k", range).join("\n") + "\n").unwrap();
+        path
+    };
+    let (first, second, all) = (lines("first", 0..3000), lines("second", 3000..6000), lines("all", 0..6000));
+    let servers = cluster();
+    let address = format!("redis://127.0.0.1:{}/seen", servers[0].port);
+    let whole = || {
+        let found = umbel(&["shard", "check", &address, text(&all)]);
+        assert_eq!(String::from_utf8_lossy(&found.stderr), "");
+        assert_eq!(found.stdout, std::fs::read(&all).unwrap());
+        succeeds(&["shard", "info", &address]);
+    };
+    succeeds(&["shard", "create", &address, "-n", "6000", "--shards", "2"]);
+    succeeds(&["shard", "add", &address, text(&first)]);
+    let migration = Migration::begin(&servers, "{seen:1}");
+    succeeds(&["shard", "add", &address, text(&first)]);
+    migration.move_key("{seen:1}");
+    succeeds(&["shard", "add", &address, text(&second)]);
+    whole();
+    migration.finish();
+    whole();
+    succeeds(&["shard", "delete", &address]);
+}
+
+/// A server that responds to every command with the next of these lines, and to the rest with the last; and the names of the
+/// commands that it got. Each line may have the port of the server in it.
+fn responding(responses: Vec<&'static str>) -> (u16, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, (sender, commands)) = (listener.local_addr().unwrap().port(), channel());
+    std::thread::spawn(move || {
+        let mut sent = 0;
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            while let Some(count) =
+                lines.next().and_then(|line| line.strip_prefix('*')?.parse::<usize>().ok())
+            {
+                let words: Vec<String> = lines.by_ref().take(2 * count).skip(1).step_by(2).collect();
+                sender.send(words[0].clone()).unwrap_or_default();
+                let response = responses[sent.min(responses.len() - 1)].replace("PORT", &port.to_string());
+                sent += 1;
+                (&stream).write_all(format!("{response}\r\n").as_bytes()).unwrap_or_default();
+            }
+        }
+    });
+    (port, commands)
+}
+
+#[test]
+fn a_command_that_a_cluster_postpones_is_repeated() {
+    let later = "-TRYAGAIN Multiple keys request during rehashing of slot";
+    let (port, commands) = responding(vec![later, later, "-ERR not found"]);
+    let said = fails(&["pull", &format!("redis://127.0.0.1:{port}/f"), "-o", "none"]);
+    assert!(said.contains("nothing under the key f"), "{said}");
+    assert_eq!(commands.try_iter().collect::<Vec<_>>(), ["UMBEL.EXPORT"; 3]);
+}
+
+#[test]
+fn a_cluster_that_redirects_for_ever_is_an_error() {
+    for redirect in ["-MOVED 1 127.0.0.1:PORT", "-MOVED 1 :PORT"] {
+        let (port, commands) = responding(vec![redirect]);
+        let said = fails(&["pull", &format!("redis://127.0.0.1:{port}/f"), "-o", "none"]);
+        assert!(said.contains("from one server to the next"), "{said}");
+        assert!((2..20).contains(&commands.try_iter().count()));
+    }
+}
