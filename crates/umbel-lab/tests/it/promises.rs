@@ -35,34 +35,32 @@ fn figures(outcomes: &[Outcome]) -> Vec<String> {
     outcomes.iter().map(of).collect()
 }
 
-/// Those that do not measure times: many tests run at once.
-fn untimed() -> Vec<Box<dyn Experiment>> {
-    all().into_iter().filter(|experiment| !experiment.about().timed).collect()
+/// Half of the time of all experiments goes into these four. The command `umbel lab run all`, tested in `umbel-cli`, covers
+/// them; the promises below concern what all experiments share.
+const LONG: [&str; 4] = ["E7", "E8c", "E8d", "E12-caches"];
+
+/// Returns the experiments that take little time and do not measure it, since many tests run at once.
+fn short() -> Vec<Box<dyn Experiment>> {
+    let ids: Vec<&str> = all().iter().map(|experiment| experiment.about().id).collect();
+    assert!(LONG.iter().all(|id| ids.contains(id)), "an experiment was renamed");
+    let is_short = |about: &umbel_lab::About| !about.timed && !LONG.contains(&about.id);
+    all().into_iter().filter(|experiment| is_short(experiment.about())).collect()
 }
 
-/// All of them on one thread, once for all tests.
+/// Returns the outcomes of the short experiments on one thread, run once for all tests.
 fn outcomes() -> &'static (Lab, Vec<Outcome>) {
     static OUTCOMES: OnceLock<(Lab, Vec<Outcome>)> = OnceLock::new();
     OUTCOMES.get_or_init(|| {
         let lab = Lab::new(Scale::Quick, 1);
-        let outcomes = run(&untimed(), &lab, 1, &|_| ());
+        let outcomes = run(&short(), &lab, 1, &|_| ());
         (lab, outcomes)
     })
 }
 
-/// Half of the time goes into these four, which are not run twice: threads and seeds are shared by all experiments alike.
-const LONG: [&str; 4] = ["E7", "E8c", "E8d", "E12-caches"];
-
 #[test]
 fn the_same_seed_gives_the_same_figures_on_any_number_of_threads() {
     let (lab, outcomes) = outcomes();
-    let again: Vec<_> = untimed().into_iter().filter(|it| !LONG.contains(&it.about().id)).collect();
-    assert_eq!(again.len(), outcomes.len() - LONG.len(), "an experiment was renamed");
-    let of_one_thread: Vec<String> = (outcomes.iter().zip(figures(outcomes)))
-        .filter(|(outcome, _)| !LONG.contains(&outcome.about.id))
-        .map(|(_, figures)| figures)
-        .collect();
-    assert_eq!(of_one_thread, figures(&run(&again, lab, 3, &|_| ())));
+    assert_eq!(figures(outcomes), figures(&run(&short(), lab, 3, &|_| ())));
     let of = |seed| figures(&run(&one("E1"), &Lab::new(Scale::Quick, seed), 1, &|_| ()));
     assert_ne!(of(1), of(2));
 }
