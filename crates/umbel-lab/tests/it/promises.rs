@@ -43,7 +43,7 @@ const LONG: [&str; 4] = ["E7", "E8c", "E8d", "E12-caches"];
 fn short() -> Vec<Box<dyn Experiment>> {
     let ids: Vec<&str> = all().iter().map(|experiment| experiment.about().id).collect();
     assert!(LONG.iter().all(|id| ids.contains(id)), "an experiment was renamed");
-    let is_short = |about: &umbel_lab::About| !about.timed && !LONG.contains(&about.id);
+    let is_short = |about: umbel_lab::About| !about.timed && !LONG.contains(&about.id);
     all().into_iter().filter(|experiment| is_short(experiment.about())).collect()
 }
 
