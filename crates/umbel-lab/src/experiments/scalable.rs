@@ -189,10 +189,64 @@ impl Untightened {
     }
 }
 
+/// The rates of filters that grow, over several builds.
+struct Growth {
+    /// Rates at each of the sizes, with stages that get stricter.
+    tight: Vec<Rate>,
+    /// Rates at each of the sizes, with stages of one rate.
+    loose: Vec<Rate>,
+    /// Rate of each stage alone.
+    single: Vec<Rate>,
+}
+
+impl Growth {
+    fn measure(lab: &Lab, schedule: Schedule, shapes: &[(u64, u64, u32)], sizes: &[u64]) -> Result<Growth> {
+        let (n, p, queries) = (lab.count(&CAPACITY), lab.number(&RATE), lab.count(&QUERIES));
+        let total = sizes[sizes.len() - 1];
+        let mut options = KindOptions::default();
+        options.scalable.tightening = lab.number(&TIGHTENING);
+        options.scalable.growth = lab.count(&GROWTH) as u32;
+        options.scalable.stage = Stage::Partitioned;
+        let mut tight = vec![Vec::new(); sizes.len()];
+        let mut loose = tight.clone();
+        let mut single = vec![Vec::new(); shapes.len()];
+        for build in 0..lab.count(&BUILDS) {
+            let (keys, hasher) = (Keys::of_build(build), lab.hasher(build));
+            // A few more than fit, since the filter leaves out what it takes for known.
+            let members = lab.digests(&hasher, &keys.members(total + (2.0 * p * total as f64) as u64 + 100));
+            let strangers = lab.digests(&hasher, &keys.strangers(queries));
+            let spec = Spec::new(n, p)?.with_hasher(hasher.clone()).with_options(options.clone());
+            let mut filter = Scalable::build(&spec)?;
+            let mut control = Untightened::new(schedule, p, hasher.clone(), strangers.len())?;
+            let (mut next, mut done) = (0, 0);
+            for (at, size) in sizes.iter().enumerate() {
+                next = fill_to(&mut filter, &members, next, *size)?;
+                let found = filter.contains_batch(&Hashed(&strangers)).count();
+                tight[at].push(found as f64 / queries as f64);
+                control.insert(&members[done..*size as usize], &strangers)?;
+                done = *size as usize;
+                let found: u64 =
+                    control.query(&strangers).iter().map(|word| u64::from(word.count_ones())).sum();
+                loose[at].push(found as f64 / queries as f64);
+            }
+            // The stages one by one, as filters of their own.
+            let mut start = 0;
+            for (rates, (keys, slice_bits, hashes)) in single.iter_mut().zip(shapes) {
+                let mut stage = Bloom::with_layout(Partitioned::new(*slice_bits, *hashes)?, hasher.clone())?;
+                stage.insert_batch(&Hashed(&members[start..start + *keys as usize]));
+                start += *keys as usize;
+                rates.push(stage.contains_batch(&Hashed(&strangers)).count() as f64 / queries as f64);
+            }
+        }
+        let [tight, loose, single] = [tight, loose, single]
+            .map(|all| all.iter().map(|rates: &Vec<f64>| Rate::from_builds(rates, queries)).collect());
+        Ok(Growth { tight, loose, single })
+    }
+}
+
 fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, p, r) = (lab.count(&CAPACITY), lab.number(&RATE), lab.number(&TIGHTENING));
     let (s, count) = (lab.count(&GROWTH) as u32, lab.count(&STAGES) as usize);
-    let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
     let schedule = Schedule::new(n, p, r, s)?;
     let shapes = stages(&schedule, count)?;
     let ends: Vec<u64> = (1..=count).map(|to| shapes[..to].iter().map(|stage| stage.0).sum()).collect();
@@ -200,47 +254,12 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let sizes: Vec<u64> =
         shapes.iter().zip(&ends).flat_map(|(stage, end)| [end - stage.0 / 2, *end]).collect();
     let total = sizes[sizes.len() - 1];
-
-    let mut options = KindOptions::default();
-    options.scalable.tightening = r;
-    options.scalable.growth = s;
-    options.scalable.stage = Stage::Partitioned;
-    let mut tight = vec![Vec::new(); sizes.len()];
-    let mut loose = tight.clone();
-    let mut single = vec![Vec::new(); count];
-    for build in 0..builds {
-        let (keys, hasher) = (Keys::of_build(build), lab.hasher(build));
-        // A few more than fit, since the filter leaves out what it takes for known.
-        let members = lab.digests(&hasher, &keys.members(total + (2.0 * p * total as f64) as u64 + 100));
-        let strangers = lab.digests(&hasher, &keys.strangers(queries));
-        let spec = Spec::new(n, p)?.with_hasher(hasher.clone()).with_options(options.clone());
-        let mut filter = Scalable::build(&spec)?;
-        let mut control = Untightened::new(schedule, p, hasher.clone(), strangers.len())?;
-        let (mut next, mut done) = (0, 0);
-        for (at, size) in sizes.iter().enumerate() {
-            next = fill_to(&mut filter, &members, next, *size)?;
-            let found = filter.contains_batch(&Hashed(&strangers)).count();
-            tight[at].push(found as f64 / queries as f64);
-            control.insert(&members[done..*size as usize], &strangers)?;
-            done = *size as usize;
-            let found: u64 = control.query(&strangers).iter().map(|word| u64::from(word.count_ones())).sum();
-            loose[at].push(found as f64 / queries as f64);
-        }
-        // The stages one by one, as filters of their own.
-        let mut start = 0;
-        for (rates, (keys, slice_bits, hashes)) in single.iter_mut().zip(&shapes) {
-            let mut stage = Bloom::with_layout(Partitioned::new(*slice_bits, *hashes)?, hasher.clone())?;
-            stage.insert_batch(&Hashed(&members[start..start + *keys as usize]));
-            start += *keys as usize;
-            rates.push(stage.contains_batch(&Hashed(&strangers)).count() as f64 / queries as f64);
-        }
-    }
+    let Growth { tight, loose, single } = Growth::measure(lab, schedule, &shapes, &sizes)?;
 
     let literature = (n, p, r, s, count) == (1000, 0.01, 0.5, 2, 6);
     let mut per_stage = Sweep::new("stages");
     let mut rates = Vec::new();
     for (i, (found, (keys, slice_bits, hashes))) in single.iter().zip(&shapes).enumerate() {
-        let found = Rate::from_builds(found, queries);
         let theory = partitioned::rate(*slice_bits, *keys, *hashes)?;
         rates.push(theory);
         per_stage
@@ -250,7 +269,7 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .scientific("theory", theory, 3)
             .cell("printed", if literature { format!("{:.2e}", PRINTED[i]) } else { String::new() })
             .scientific("measured", found.mean, 3)
-            .judge(Criterion::rate(format!("rate of stage {i} alone"), &found, theory, 0.01));
+            .judge(Criterion::rate(format!("rate of stage {i} alone"), found, theory, 0.01));
     }
     let mut sweep = Sweep::new("growth").chart(
         "growth",
@@ -261,7 +280,6 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     sweep.series("asked for", Mark::Dashes, 6, [(sizes[0] as f64, p), (total as f64, p)]);
     let mut below = true;
     for ((size, tight), loose) in sizes.iter().zip(&tight).zip(&loose) {
-        let (tight, loose) = (Rate::from_builds(tight, queries), Rate::from_builds(loose, queries));
         below &= tight.mean <= p + tight.chance(p);
         sweep
             .at(*size as f64)
@@ -271,8 +289,7 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .value("untightened", loose.mean, 6)
             .dots("stages with one rate, measured", 1);
     }
-    let last = |rates: &[Vec<f64>]| Rate::from_builds(&rates[rates.len() - 1], queries);
-    let (tight, loose) = (last(&tight), last(&loose));
+    let (tight, loose) = (tight[sizes.len() - 1], loose[sizes.len() - 1]);
     let theory = compound(rates.iter().copied());
     let claim = format!("rate of all {count} stages");
     // A key that the filter takes for known is left out, and the others set a few more bits than chance has it: about as
