@@ -1,21 +1,26 @@
-//! Filters as sets: union, intersection, comparison.
+//! Set operations on filters: union, intersection and comparison.
 
 use crate::sizing::estimate::Overlap;
 use crate::{Error, Filter, HashId, Kind, Result, Strength};
 use std::fmt;
 
-/// Filters that can be combined when shape, hash and seed are the same. What would be unsound for a kind is refused by
-/// it, and neither filter changes.
+/// Filters that can be combined if their shape, hash and seed are equal. A kind refuses operations
+/// that would be unsound for it; neither filter changes then.
 pub trait Algebra: Filter + Sized {
-    /// The first thing that keeps the two from being combined, if any.
+    /// Returns the first difference that prevents combining the two filters, if there is one.
     fn mismatch(&self, other: &Self) -> Option<Mismatch>;
 
-    /// Whether the two can be combined.
+    /// Returns whether the two filters can be combined.
     fn is_compatible(&self, other: &Self) -> bool {
         self.mismatch(other).is_none()
     }
 
-    /// Becomes the filter of both sets: exactly the one that would have come from inserting all keys of both.
+    /// Adds the keys of `other`: the result equals the filter that comes from inserting all keys of
+    /// both.
+    ///
+    /// # Errors
+    ///
+    /// If the filters differ in shape, hash or seed, or the kind does not support unions.
     fn union(&mut self, other: &Self) -> Result<()> {
         let _ = other;
         Err(Error::cannot(
@@ -25,25 +30,36 @@ pub trait Algebra: Filter + Sized {
         ))
     }
 
-    /// Becomes a filter of the keys that are in both sets. It has no false negatives, and a rate not above that of
-    /// either; but bits that both set for different keys stay, so it is not as good as one built afresh.
+    /// Keeps the keys that are in both sets. The result has no false negatives, and a rate no
+    /// higher than that of either filter. But bits that both filters set for different keys remain,
+    /// so a filter built from the common keys has fewer false positives.
+    ///
+    /// # Errors
+    ///
+    /// If the filters differ in shape, hash or seed, or the kind does not support intersections.
     fn intersect(&mut self, other: &Self) -> Result<()> {
         let _ = other;
         Err(Error::cannot(self.kind(), "be intersected", "its cells do not tell which keys both have"))
     }
 
-    /// How many keys the two sets have in common, with error bounds; `None` when their union is saturated.
+    /// Estimates the number of keys that the two sets have in common, with error bounds. Returns
+    /// `None` if their union is saturated.
+    ///
+    /// # Errors
+    ///
+    /// If the filters differ in shape, hash or seed, or the kind cannot be compared.
     fn overlap(&self, other: &Self) -> Result<Option<Overlap>> {
         let _ = other;
         Err(Error::cannot(self.kind(), "be compared", "its cells do not tell which keys both have"))
     }
 }
 
-/// Why two filters do not fit together: the first difference, in the order kind, size, hashes, hash, seed or key.
+/// The first difference that prevents combining two filters, in the order kind, size, hashes, hash,
+/// seed or key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What differs: "kind", "number of bits", "number of hashes", "hash", "seed", "key", or what only its kind has, such
-    /// as "family" or "window".
+    /// The name of the property: "kind", "number of bits", "number of hashes", "hash", "seed",
+    /// "key", or one that only some kinds have, such as "family" or "window".
     pub what: &'static str,
     /// Its value in the first filter.
     pub ours: String,
@@ -52,12 +68,12 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
-    /// Nothing, or the error that names the difference.
+    /// Returns an error for a mismatch, and `Ok` for `None`.
     pub(crate) fn refuse(mismatch: Option<Mismatch>) -> Result<()> {
         mismatch.map_or(Ok(()), |mismatch| Err(Error::Mismatch(mismatch)))
     }
 
-    /// `Some` if the two values differ.
+    /// Returns a mismatch if the two values differ.
     pub(crate) fn between<T: PartialEq + fmt::Display>(
         what: &'static str,
         ours: T,
@@ -66,12 +82,12 @@ impl Mismatch {
         (ours != theirs).then(|| Mismatch { what, ours: ours.to_string(), theirs: theirs.to_string() })
     }
 
-    /// Two kinds that differ.
+    /// Returns the mismatch of two different kinds.
     pub(crate) fn kinds(ours: Kind, theirs: Kind) -> Mismatch {
         Mismatch { what: "kind", ours: ours.to_string(), theirs: theirs.to_string() }
     }
 
-    /// The difference between two hashes, named as a person would.
+    /// Compares two hashes by strength, then by seed (for `fast`) or by the tag of the secret key.
     pub(crate) fn between_hashes(ours: HashId, theirs: HashId) -> Option<Mismatch> {
         Mismatch::between("hash", ours.strength, theirs.strength).or_else(|| match ours.strength {
             Strength::Fast => Mismatch::between("seed", ours.value, theirs.value),

@@ -1,4 +1,4 @@
-//! [`Builder`]: an empty filter from any sufficient settings, and from those that only its kind has.
+//! [`Builder`]: makes an empty filter from any sufficient settings and the options of its kind.
 
 use crate::key::Hashed;
 use crate::set::Set;
@@ -27,17 +27,19 @@ use std::time::Duration;
 /// # Ok::<(), umbel::Error>(())
 /// ```
 ///
-/// Any sufficient subset of [`capacity`](Builder::capacity) (n), [`rate`](Builder::rate) (p), [`bits`](Builder::bits) (m)
-/// and [`hashes`](Builder::hashes) (k) will do; the rest follows by the rules of [`sizing`](crate::sizing).
+/// Any sufficient subset of [`capacity`](Builder::capacity) (n), [`rate`](Builder::rate) (p),
+/// [`bits`](Builder::bits) (m) and [`hashes`](Builder::hashes) (k) will do. The rules of
+/// [`sizing`](crate::sizing) determine the rest.
 #[must_use = "a builder makes a filter only when `build` is called"]
 pub struct Builder<F> {
     given: Given,
-    /// The hash, the rounding of k, and the options of the kind. What is known is kept apart until it is complete.
+    /// The hash, the rounding of k, and the options of the kind. `given` is stored separately until
+    /// it is complete.
     spec: Spec,
     kind: PhantomData<fn() -> F>,
 }
 
-// Not derived: a builder can be copied and shown whatever `F` can.
+// Not derived, because a builder implements `Clone` and `Debug` whether or not `F` does.
 impl<F> Clone for Builder<F> {
     fn clone(&self) -> Builder<F> {
         Builder { given: self.given, spec: self.spec.clone(), kind: PhantomData }
@@ -96,7 +98,7 @@ impl<F> Builder<F> {
     ///
     /// # Errors
     ///
-    /// If digests of 64 bits cannot tell that many keys apart at that rate.
+    /// If 64-bit digests cannot distinguish that many keys at that rate.
     pub fn spec(self) -> Result<Spec> {
         self.spec.with_given(self.given)
     }
@@ -123,11 +125,21 @@ impl<F: Build> Builder<F> {
     }
 }
 
-/// A kind that a specification leads to. Sealed by [`Structure`](crate::structure::Structure), and for [`BloomFilter`].
+/// A kind that can be built from a specification. Sealed by
+/// [`Structure`](crate::structure::Structure), and implemented for
+/// [`BloomFilter`](crate::BloomFilter).
 pub trait Build: Sized {
-    /// Computes what will be built.
+    /// Computes what would be built.
+    ///
+    /// # Errors
+    ///
+    /// If the settings are not sufficient or contradict each other.
     fn plan(spec: &Spec) -> Result<Plan>;
-    /// Makes an empty one.
+    /// Makes an empty filter.
+    ///
+    /// # Errors
+    ///
+    /// As `plan`, or if there is not enough memory.
     fn build(spec: &Spec) -> Result<Self>;
 }
 
@@ -141,7 +153,7 @@ impl<S: Set> Build for S {
     }
 }
 
-/// Makes a filter of these keys: first their digests, which tell how many there are.
+/// Makes a filter of these keys. Hashes all keys first, because their number determines the size.
 pub(crate) fn from_keys<F: Build + Insert, I>(keys: I, rate: f64) -> Result<F>
 where
     I: IntoIterator,
@@ -169,7 +181,7 @@ impl Builder<Counting> {
 }
 
 impl Builder<VariableIncrement> {
-    /// Sets what probes add to their cells.
+    /// Sets the scheme that chooses the amount each probe adds to its cell.
     pub fn scheme(mut self, scheme: variable_increment::Scheme) -> Self {
         self.spec.options_mut().variable_increment.scheme = scheme;
         self
@@ -177,7 +189,8 @@ impl Builder<VariableIncrement> {
 }
 
 impl Builder<Deletable> {
-    /// Sets the filter bits for each collision bit: the fewer, the more keys can be removed.
+    /// Sets the number of filter bits per collision bit. The smaller it is, the more keys can be
+    /// removed.
     pub fn region_bits(mut self, bits: u64) -> Self {
         self.spec.options_mut().deletable.region_bits = bits;
         self
@@ -191,7 +204,7 @@ impl Builder<Scalable> {
         self
     }
 
-    /// Sets how many times the keys of a stage the next one holds.
+    /// Sets the growth factor: the capacity of a stage divided by that of the stage before.
     pub fn growth(mut self, factor: u32) -> Self {
         self.spec.options_mut().scalable.growth = factor;
         self
@@ -205,7 +218,8 @@ impl Builder<Scalable> {
 }
 
 impl Builder<Aging> {
-    /// Sets the time after which a key is forgotten. The filter needs to be told the time: see [`Aging::advance`].
+    /// Sets the time after which a key is forgotten. The filter does not read a clock; pass it the
+    /// time with [`Aging::advance`].
     pub fn window(mut self, time: Duration) -> Self {
         self.spec.options_mut().aging.window = Some(aging::Window::Time(time));
         self
@@ -217,7 +231,7 @@ impl Builder<Aging> {
         self
     }
 
-    /// Sets in how many parts the window is forgotten.
+    /// Sets the number of generations. The window is forgotten one generation at a time.
     pub fn generations(mut self, generations: u32) -> Self {
         self.spec.options_mut().aging.generations = generations;
         self
@@ -243,7 +257,7 @@ impl Builder<Cuckoo> {
         self
     }
 
-    /// Sets the share of slots taken at capacity.
+    /// Sets the share of slots in use at capacity.
     pub fn load(mut self, load: f64) -> Self {
         self.spec.options_mut().cuckoo.load = Some(load);
         self
@@ -257,7 +271,7 @@ impl Builder<Quotient> {
         self
     }
 
-    /// Sets the share of slots filled at capacity, 0.01 to 0.95.
+    /// Sets the share of slots in use at capacity, 0.01 to 0.95.
     pub fn load(mut self, load: f64) -> Self {
         self.spec.options_mut().quotient.load = load;
         self
@@ -289,19 +303,20 @@ impl<R: Resolution> Builder<SpaceCodeFilter<R>> {
         self
     }
 
-    /// Sets how many different keys will be recorded, if that is known: fewer bits will do then.
+    /// Sets the number of distinct keys that will be recorded, if it is known: the filter then
+    /// needs fewer bits.
     pub fn distinct_keys(mut self, keys: u64) -> Self {
         self.spec.options_mut().space_code.keys = Some(keys);
         self
     }
 
-    /// Sets where the random numbers start: different in filters that are to be united.
+    /// Sets the seed of the random numbers. Filters that will be united need different seeds.
     pub fn seed(mut self, seed: u64) -> Self {
         self.spec.options_mut().space_code.seed = seed;
         self
     }
 
-    /// Sets the number of the epoch, with which the groups of every key change.
+    /// Sets the epoch. A key uses different groups in different epochs.
     pub fn epoch(mut self, epoch: u64) -> Self {
         self.spec.options_mut().space_code.epoch = epoch;
         self

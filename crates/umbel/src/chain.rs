@@ -1,8 +1,8 @@
-//! Chains of ordinary filters that are asked one after the other: the stages of a
+//! Chains of ordinary filters that are queried one after the other: the stages of a
 //! [`Scalable`](crate::Scalable) filter and the generations of an [`Aging`](crate::Aging) one.
 //!
-//! A lookup of an absent key asks every link, so a chain of t links takes up to t times as long as
-//! one filter. Its rate is at most the sum of the rates of its links.
+//! A lookup of an absent key queries every link, so a chain of t links takes up to t times as long
+//! as one filter. Its rate is at most the sum of the rates of its links.
 //!
 //! All links take the same digest. This does not tie their errors together: links hold different
 //! keys, so the bits that a non-member finds set in one link say nothing about its bits in another.
@@ -30,14 +30,15 @@ use std::convert::Infallible;
 pub(crate) struct Link {
     pub shape: Shape,
     pub size: Size,
-    /// A standard, partitioned or blocked one; boxed, since a filter of any kind may itself be a chain.
+    /// A standard, partitioned or blocked filter. Boxed, because a filter of any kind may itself be
+    /// a chain.
     pub filter: Box<BloomFilter>,
-    /// How many keys were new to it when they were inserted.
+    /// The number of keys that were new to this filter when they were inserted.
     pub keys: u64,
 }
 
 impl Link {
-    /// An empty one, for a filter with this head.
+    /// Makes an empty link for a chain with this head.
     pub fn new(shape: Shape, head: &Head) -> Result<Link> {
         let head = Head { design: None, ..head.emptied() };
         let filter: BloomFilter = match shape {
@@ -52,7 +53,7 @@ impl Link {
         Ok(Link { shape, size: measure(shape)?, filter: Box::new(filter), keys: 0 })
     }
 
-    /// The one that a file holds in its next section.
+    /// Restores a link from the next section of a file.
     pub fn restore(parts: &mut Parts, numbers: [u64; 3], keys: u64) -> Result<Link> {
         let shape = shape_of(numbers)?;
         let size = measure(shape)?;
@@ -69,20 +70,19 @@ impl Link {
         Ok(Link { filter: Box::new(self.filter.try_clone()?), ..*self })
     }
 
-    /// Forgets its keys.
     pub fn clear(&mut self) {
         self.filter.clear();
         self.keys = 0;
     }
 
-    /// Lets its memory be moved.
+    /// Lets `mover` move the memory of this link.
     pub fn relocate(&mut self, mover: &mut dyn Mover) {
         self.filter.relocate(mover);
         relocate_box(&mut self.filter, mover);
     }
 
-    /// Inserts digests in order until it has taken `room` new ones, and tells how many it has looked at. `new` learns
-    /// which of them were new.
+    /// Inserts digests in order until `room` of them were new. Calls `new` with the index of each
+    /// new digest and returns how many digests were processed.
     pub fn fill(&mut self, digests: &[Digest], room: u64, mut new: impl FnMut(usize)) -> usize {
         let (mut done, mut room) = (0, room);
         while done < digests.len() && room > 0 {
@@ -97,7 +97,7 @@ impl Link {
         done
     }
 
-    /// The part of a file that describes it.
+    /// Returns the numbers that describe this link in a file.
     pub fn numbers(&self) -> [u64; 3] {
         let [a, b] = match self.shape {
             Shape::Standard { bits, hashes } => [bits, hashes.into()],
@@ -116,7 +116,7 @@ pub(crate) fn kind(shape: Shape) -> Kind {
     }
 }
 
-/// The shape that three numbers of a file stand for; whether they make sense, its layout will say.
+/// Returns the shape that three numbers in a file describe. The layout validates them later.
 fn shape_of([number, a, b]: [u64; 3]) -> Result<Shape> {
     match u16::try_from(number).ok().and_then(Kind::from_number) {
         Some(Kind::Standard) => Ok(Shape::Standard { bits: a, hashes: small(b) }),
@@ -126,7 +126,7 @@ fn shape_of([number, a, b]: [u64; 3]) -> Result<Shape> {
     }
 }
 
-/// Bits, bytes, hashes and lines touched of a filter of this shape.
+/// Returns the bits, bytes, hashes and lines touched per lookup of a filter of this shape.
 pub(crate) fn measure(shape: Shape) -> Result<Size> {
     fn size<L: Layout>(layout: L, lines_touched: u32) -> Size {
         let bytes = layout.lines() * LINE_BYTES as u64;
@@ -139,7 +139,7 @@ pub(crate) fn measure(shape: Shape) -> Result<Size> {
     })
 }
 
-/// See [`measure`].
+/// The result of [`measure`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     pub bits: u64,
@@ -148,7 +148,8 @@ pub(crate) struct Size {
     pub lines_touched: u32,
 }
 
-/// Keys and rate that a specification means, for a chain that needs `bits(n, p)` bits for n keys at rate p.
+/// Derives the number of keys and the rate from a specification, for a chain that needs `bits(n,
+/// p)` bits for n keys at rate p.
 pub(crate) fn keys_and_rate(spec: &Spec, bits: impl Fn(u64, f64) -> Result<u64>) -> Result<(u64, f64)> {
     let Given { n, p, m, k } = spec.given();
     if let Some(k) = k {
@@ -164,7 +165,8 @@ pub(crate) fn keys_and_rate(spec: &Spec, bits: impl Fn(u64, f64) -> Result<u64>)
             if needed <= m { Ok((n, p)) } else { Err(Error::parameter("m", m, needs())) }
         }
         (Some(n), None, Some(m)) => {
-            // The lowest rate for which they suffice, among some that lie so close that it makes no difference.
+            // Search for the lowest rate that m bits allow, in steps of 2^(-1/256): fine enough to
+            // make no difference.
             let rate = |step: u64| (-(step as f64) / 256.0).exp2();
             let too_few = || {
                 Error::parameter("m", m, format!("more bits for {n} keys: it would say yes to everything"))
@@ -183,7 +185,7 @@ pub(crate) fn keys_and_rate(spec: &Spec, bits: impl Fn(u64, f64) -> Result<u64>)
     }
 }
 
-/// The share of found keys, one in eight, above which they are dropped before the next filter is queried.
+/// Found digests are dropped before the next filter is queried if they are more than one in eight.
 const WORTH_MOVING: usize = 8;
 
 /// Keys that are looked up together. Digests drop out once a filter contains them.
@@ -192,7 +194,8 @@ pub(crate) struct Group {
     digests: Vec<Digest>,
     /// One bit per remaining digest: whether it was found.
     found: Vec<u64>,
-    /// The `found` bits of each earlier round, with the bits beyond the last digest set: a 0 is a digest that went on.
+    /// The `found` bits of each earlier round, with the bits beyond the last digest set. A 0 bit is
+    /// a digest that was kept for the next round.
     dropped: Vec<Vec<u64>>,
     len: usize,
     level: Level,
@@ -237,12 +240,12 @@ impl Group {
         self.len
     }
 
-    /// Returns the digests that remain, in order, after those found were [dropped](Group::drop_found).
+    /// Returns the remaining digests in order, after found ones were [dropped](Group::drop_found).
     pub fn missing(&self) -> &[Digest] {
         &self.digests
     }
 
-    /// Returns the index in the group of the key whose digest is number `i` of those that remain.
+    /// Maps an index into the remaining digests to the index of the key in the group.
     pub fn place(&self, i: usize) -> usize {
         self.dropped.iter().rev().fold(i, |mut rank, dropped| {
             let goes_on = |(_, word): &(usize, &u64)| {
@@ -262,11 +265,11 @@ impl Group {
         self.drop_found();
     }
 
-    /// Looks the remaining digests up in one filter after the other.
+    /// Looks up the remaining digests in one filter after the other.
     ///
-    /// While a filter contains many of them, filters are queried one by one, and found digests drop out. Once few are
-    /// found, most of the rest are in none of the filters. Those have to be looked up everywhere, so the remaining filters
-    /// are queried together.
+    /// While a filter contains many of them, filters are queried one by one, and found digests drop
+    /// out. Once a filter contains few, most of the remaining digests are in none of the filters.
+    /// They have to be looked up everywhere, so the remaining filters are queried together.
     pub fn query<'a>(&mut self, filters: impl Iterator<Item = &'a BloomFilter>) {
         let mut filters = filters.peekable();
         while let Some(filter) = filters.next() {
@@ -277,7 +280,7 @@ impl Group {
             if found * WORTH_MOVING <= self.digests.len() {
                 return self.query_all(filters);
             }
-            // After the last filter no digests are passed on, so its answers can stay where they are.
+            // There is no next filter after the last, so its found digests need not be dropped.
             if filters.peek().is_some() {
                 self.drop_found();
             }
@@ -306,7 +309,8 @@ impl Group {
         blocked.query(self.level, &self.digests, &mut self.found);
     }
 
-    /// Queries one filter with its own loops. Not generic, so that they are compiled here and not by every caller.
+    /// Queries one filter with its own loops. Not generic, so that these loops are compiled once
+    /// here and not in every caller.
     fn query_alone(&mut self, filter: &BloomFilter) {
         let answers = filter.contains_batch(&Hashed(&self.digests));
         self.found.iter_mut().zip(answers.as_words()).for_each(|(found, word)| *found |= word);
@@ -318,7 +322,7 @@ impl Group {
             return;
         }
         let len = self.digests.len();
-        // Fills the last tile up with digests that count as found.
+        // Pad the last tile with digests that count as found.
         self.digests.resize(len.next_multiple_of(TILE), Digest::default());
         if let Some(last) = self.found.last_mut().filter(|_| !len.is_multiple_of(TILE)) {
             *last |= !0 << (len % TILE);
@@ -343,7 +347,8 @@ impl Group {
     }
 }
 
-/// Moves the digests whose bit is not set to the front, tile by tile, and returns their number.
+/// A kernel that moves the digests whose bit is clear to the front, eight at a time, and returns
+/// their number.
 struct Sift<'a> {
     digests: &'a mut [Digest],
     found: &'a [u64],
@@ -357,7 +362,7 @@ impl Kernel for Sift<'_> {
         let mut kept = 0;
         for at in (0..digests.len()).step_by(8) {
             let keep = !(found[at / TILE] >> (at % TILE)) as u8;
-            // Nothing is written beyond what was read.
+            // In place: `kept <= at`, so only digests that were already read are overwritten.
             let values = std::array::from_fn(|i| digests[at + i].get());
             let moved = simd.compress(values, keep);
             (0..8).for_each(|i| digests[kept + i] = Digest::from_hash(moved[i]));
@@ -367,7 +372,7 @@ impl Kernel for Sift<'_> {
     }
 }
 
-/// Puts consecutive bits into the places of the zeros of `all`.
+/// A kernel that deposits consecutive bits of `below` into the zero bits of `all`.
 struct Spread<'a> {
     below: &'a [u64],
     all: &'a mut [u64],
@@ -389,7 +394,7 @@ impl Kernel for Spread<'_> {
     }
 }
 
-/// Looks a batch up in a chain, in the order of `filters`.
+/// Looks up a batch in a chain, in the order of `filters`.
 pub(crate) fn contains_batch<'a, B: Batch + ?Sized>(
     head: &Head,
     filters: impl Iterator<Item = &'a BloomFilter> + Clone,
@@ -406,7 +411,7 @@ pub(crate) fn contains_batch<'a, B: Batch + ?Sized>(
     answers
 }
 
-/// Looks one digest up in a chain, in the order of `filters`.
+/// Looks up one digest in a chain, in the order of `filters`.
 pub(crate) fn contains_digest<'a>(
     level: Level,
     filters: impl Iterator<Item = &'a BloomFilter>,
@@ -415,8 +420,8 @@ pub(crate) fn contains_digest<'a>(
     level.run(ContainsDigest { filters, digest })
 }
 
-/// One digest. What of each link is compiled for an instruction set is compiled into one loop, so that the processor asks
-/// for several of them at a time.
+/// A kernel that looks up one digest. The SIMD code of every link is inlined into one loop, so that
+/// the processor can overlap the memory accesses of several links.
 struct ContainsDigest<I> {
     filters: I,
     digest: Digest,
@@ -427,7 +432,7 @@ impl<'a, I: Iterator<Item = &'a BloomFilter>> Kernel for ContainsDigest<I> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
         let ContainsDigest { filters, digest } = self;
-        // Not with `any`, which would be compiled for itself.
+        // A plain loop: the closure of `any` would be compiled as a separate function.
         for filter in filters {
             let found = match &filter.0 {
                 Bits::Standard(filter) => filter.contains_with(simd, digest),
@@ -442,7 +447,7 @@ impl<'a, I: Iterator<Item = &'a BloomFilter>> Kernel for ContainsDigest<I> {
     }
 }
 
-/// Asks a chain for at most 64 digests.
+/// Looks up at most 64 digests in a chain.
 pub(crate) fn contains_tile<'a>(filters: impl Iterator<Item = &'a BloomFilter>, tile: &[Digest]) -> u64 {
     let tile = &tile[..tile.len().min(TILE)];
     let all = low_bits(tile.len());
@@ -456,7 +461,8 @@ pub(crate) fn contains_tile<'a>(filters: impl Iterator<Item = &'a BloomFilter>, 
     found
 }
 
-/// Looks a digest up in one link after the other, given with their sections; see `Structure::trace`.
+/// Traces a lookup through one link after the other, each given with the index of its section; see
+/// `Structure::trace`.
 pub(crate) fn trace<'a>(
     filters: impl Iterator<Item = (usize, &'a BloomFilter)>,
     digest: Digest,
@@ -470,7 +476,7 @@ pub(crate) fn trace<'a>(
     Ok(false)
 }
 
-/// What the links that count have in common with one filter: `stats` with their sums.
+/// Returns `stats` with the cells, estimates and rates of these links added up.
 pub(crate) fn sum_up<'a>(stats: Stats, links: impl Iterator<Item = &'a Link>) -> Stats {
     let parts: Vec<Stats> = links.map(|link| link.filter.stats()).collect();
     Stats {

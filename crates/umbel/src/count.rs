@@ -1,14 +1,14 @@
-//! What every approximate multiset can do, whatever its kind.
+//! The operations that all approximate multisets have in common.
 //!
-//! [`Count`] records keys and tells how often each was recorded. Like the sets, it speaks in digests; the methods that
-//! take keys are built on them.
+//! [`Count`] records keys and estimates how often each was recorded. As with sets, its basic
+//! methods take digests, and the methods that take keys call them.
 
 use crate::tile;
 use crate::{Batch, Digest, Hasher, Key, Kind, Stats, TILE};
 use std::convert::Infallible;
 use std::fmt;
 
-/// How often something was recorded, as far as a filter can tell.
+/// An estimate of how often a key was recorded.
 ///
 /// ```
 /// use umbel::space_code::Multiplicity;
@@ -19,18 +19,18 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Multiplicity {
-    /// The estimate; at least so often if it is saturated.
+    /// The estimate; a lower bound if `saturated`.
     pub value: f64,
-    /// From here to `high` is a 95 % interval.
+    /// The lower end of a 95 % confidence interval.
     pub low: f64,
-    /// Infinite if it is saturated.
+    /// The upper end of the interval; infinite if `saturated`.
     pub high: f64,
-    /// Whether anything more would have looked the same.
+    /// Whether the count is at the largest value that the filter can distinguish.
     pub saturated: bool,
 }
 
 impl fmt::Display for Multiplicity {
-    /// The value, with one decimal unless another precision is asked for.
+    /// Formats the value, with one decimal unless a precision is given.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(1);
         let at_least = if self.saturated { ">=" } else { "" };
@@ -38,21 +38,22 @@ impl fmt::Display for Multiplicity {
     }
 }
 
-/// An approximate multiset: keys are recorded, again and again, and it tells how often each was.
+/// An approximate multiset: records keys repeatedly and estimates how often each was recorded.
 pub trait Count {
-    /// What kind of multiset this is.
+    /// Returns the kind of this multiset.
     fn kind(&self) -> Kind;
 
-    /// The function that turns keys into the digests this filter understands.
+    /// Returns the function that turns keys into the digests this filter understands.
     fn hasher(&self) -> &Hasher;
 
-    /// Whether the key with this digest may have been recorded; "no" is certain.
+    /// Returns whether the key with this digest may have been recorded; `false` is certain.
     fn contains_digest(&self, digest: Digest) -> bool;
 
-    /// How often the key with this digest was recorded.
+    /// Estimates how often the key with this digest was recorded.
     fn count_digest(&self, digest: Digest) -> Multiplicity;
 
-    /// How often the key of `tile[i]` was recorded is in `counts[i]`; only the first 64 are looked at.
+    /// Estimates how often the key of each `tile[i]` was recorded and writes it to `counts[i]`.
+    /// Digests after the first 64 are ignored.
     fn count_tile(&self, tile: &[Digest], counts: &mut [Multiplicity; TILE]) {
         for (count, digest) in counts.iter_mut().zip(tile) {
             *count = self.count_digest(*digest);
@@ -62,15 +63,15 @@ pub trait Count {
     /// Records the key with this digest once more.
     fn insert_digest(&mut self, digest: Digest);
 
-    /// Records digests in order. If one is refused, those before it are in, and those after it are not.
+    /// Records digests in order.
     fn insert_tile(&mut self, tile: &[Digest]) {
         tile.iter().for_each(|digest| self.insert_digest(*digest));
     }
 
-    /// How full the filter is and what that means. Reads the whole filter.
+    /// Measures how full the filter is. Reads the whole filter.
     fn stats(&self) -> Stats;
 
-    /// Whether `key` may have been recorded; "no" is certain.
+    /// Returns whether `key` may have been recorded; `false` is certain.
     fn contains<K: Key + ?Sized>(&self, key: &K) -> bool
     where
         Self: Sized,
@@ -78,7 +79,7 @@ pub trait Count {
         self.contains_digest(key.digest(self.hasher()))
     }
 
-    /// How often `key` was recorded.
+    /// Estimates how often `key` was recorded.
     fn count<K: Key + ?Sized>(&self, key: &K) -> Multiplicity
     where
         Self: Sized,
@@ -86,7 +87,7 @@ pub trait Count {
         self.count_digest(key.digest(self.hasher()))
     }
 
-    /// Asks for many keys; the fast way.
+    /// Estimates how often each of many keys was recorded, faster than one by one.
     fn count_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Multiplicity>
     where
         Self: Sized,
@@ -109,7 +110,7 @@ pub trait Count {
         self.insert_digest(key.digest(self.hasher()));
     }
 
-    /// Records many keys, the fast way. If one is refused, those before it are in, and those after it are not.
+    /// Records many keys, faster than one by one.
     fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B)
     where
         Self: Sized,

@@ -1,17 +1,19 @@
 //! The traits of approximate sets, for code that is generic over the kind.
 //!
-//! [`Filter`] looks keys up, [`Insert`] adds them, [`Remove`] takes them out. A program that uses one kind needs none of
-//! them: every kind has the same operations as inherent methods, which return no `Result` where the kind cannot fail.
+//! [`Filter`] looks up keys, [`Insert`] adds them, [`Remove`] removes them. A program that uses one
+//! kind needs none of these traits: every kind has the same operations as inherent methods, which
+//! return no `Result` where the kind cannot fail.
 //!
-//! All three speak in digests, and the methods that take keys are built on those. The unit of the hot path is a *tile* of
-//! up to 64 digests, whose answers are the bits of one `u64`: dispatch on kind and instruction set is paid once per
-//! tile, and the answers of several filters combine by AND and OR.
+//! The basic methods of all three take digests, and the methods that take keys call them. The unit
+//! of the hot path is a *tile* of up to 64 digests, whose answers are the bits of one `u64`. Kind
+//! and instruction set are dispatched once per tile, and the answers of several filters combine
+//! with AND and OR.
 
 use crate::tile::{self, split_tile};
 use crate::{Answers, Batch, Digest, Hasher, Key, Kind, Stats, TILE};
 use std::convert::Infallible;
 
-/// An approximate set that can be asked.
+/// An approximate set that answers lookups.
 ///
 /// "No" is certain, "yes" is probable.
 ///
@@ -38,8 +40,8 @@ pub trait Filter {
     /// Returns whether the key with this digest may be a member.
     fn contains_digest(&self, digest: Digest) -> bool;
 
-    /// Looks up to 64 digests up at once: bit `i` of the answer tells whether the key of `tile[i]` may be a member.
-    /// Digests after the first 64 are ignored.
+    /// Looks up as many as 64 digests at once. Bit `i` of the answer is set if the key of `tile[i]`
+    /// may be a member. Digests after the first 64 are ignored.
     fn contains_tile(&self, tile: &[Digest]) -> u64 {
         let answer = |(i, digest): (usize, &Digest)| u64::from(self.contains_digest(*digest)) << i;
         tile.iter().take(TILE).enumerate().map(answer).fold(0, |all, one| all | one)
@@ -56,7 +58,7 @@ pub trait Filter {
         self.contains_digest(key.digest(self.hasher()))
     }
 
-    /// Looks many keys up; the fast way.
+    /// Looks up many keys, faster than one by one.
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers
     where
         Self: Sized,
@@ -86,27 +88,29 @@ pub trait Filter {
 /// # Ok::<(), umbel::Error>(())
 /// ```
 pub trait Insert: Filter {
-    /// Why an insertion fails: [`Infallible`](std::convert::Infallible) for the kinds that accept every key.
+    /// The error of a failed insertion: [`Infallible`](std::convert::Infallible) for kinds that
+    /// accept every key.
     type Error: std::error::Error + Into<crate::Error> + Send + Sync + 'static;
 
     /// Inserts the key with this digest. Returns `true` if it was certainly not there before.
     ///
     /// # Errors
     ///
-    /// When the filter has no room for another key. It is then as it was before.
+    /// If the filter has no room for another key. It is then unchanged.
     fn insert_digest(&mut self, digest: Digest) -> Result<bool, Self::Error>;
 
     /// Inserts digests in order.
     ///
     /// # Errors
     ///
-    /// When one is refused. Those before it have been inserted, those after it have not.
+    /// If a digest is refused. Those before it have been inserted, those after it have not.
     fn insert_tile(&mut self, tile: &[Digest]) -> Result<(), Self::Error> {
         tile.iter().try_for_each(|digest| self.insert_digest(*digest).map(drop))
     }
 
-    /// Inserts digests in order; bit `i` of the answer is set if `tile[i]` was certainly not there before. Finding that
-    /// out takes a little time, so it is a method of its own. Digests after the first 64 are inserted without an answer.
+    /// Inserts digests in order. Bit `i` of the answer is set if `tile[i]` was certainly not there
+    /// before. Finding out takes a little time, so this is a separate method. Digests after the
+    /// first 64 are inserted without an answer.
     ///
     /// # Errors
     ///
@@ -132,7 +136,7 @@ pub trait Insert: Filter {
         self.insert_digest(key.digest(self.hasher()))
     }
 
-    /// Inserts many keys; the fast way.
+    /// Inserts many keys, faster than one by one.
     ///
     /// # Errors
     ///
@@ -148,9 +152,9 @@ pub trait Insert: Filter {
 
 /// An approximate set from which keys can be removed.
 ///
-/// Only remove keys that were inserted. A kind that can tell refuses the rest. But a key that was never inserted and is
-/// taken for one that was, which happens at the filter's rate, cannot be told apart: removing it may make the filter
-/// forget another key. Use [`Remove::remove_checked`] where an exact answer is at hand.
+/// Only remove keys that were inserted. A kind that can detect other keys refuses them. But at the
+/// filter's rate, a key that was never inserted looks like one that was: removing it may make the
+/// filter forget another key. Use [`Remove::remove_checked`] if an exact answer is available.
 ///
 /// ```
 /// use umbel::{Counting, Insert, Remove, Removed};
@@ -166,7 +170,7 @@ pub trait Insert: Filter {
 /// # Ok::<(), umbel::Error>(())
 /// ```
 pub trait Remove: Insert {
-    /// Removes the key with this digest, once if it was inserted more often. Unless the answer is
+    /// Removes one occurrence of the key with this digest. Unless the answer is
     /// [`Removed::Removed`], nothing has changed.
     fn remove_digest(&mut self, digest: Digest) -> Removed;
 
@@ -178,8 +182,8 @@ pub trait Remove: Insert {
         self.remove_digest(key.digest(self.hasher()))
     }
 
-    /// Removes `key` if it was certainly inserted: asks the filter first, and `was_inserted`, which knows exactly, only
-    /// if the filter says "probably yes".
+    /// Removes `key` if it was certainly inserted. Calls `was_inserted`, which must know exactly,
+    /// only if the filter answers "probably yes".
     fn remove_checked<K: Key + ?Sized>(&mut self, key: &K, was_inserted: impl FnOnce(&K) -> bool) -> Removed
     where
         Self: Sized,

@@ -1,4 +1,4 @@
-//! The kinds of filter, by the names that files, the command line and people use.
+//! The kinds of structures, with the names that files, the command line and people use.
 
 use crate::{Error, Result};
 use std::fmt;
@@ -15,7 +15,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// `k` bits anywhere: least space, most cache misses.
+    /// `k` bits anywhere: the least space of the Bloom filters, the most cache misses.
     Standard = 1,
     /// `k` slices, one bit in each.
     Partitioned = 2,
@@ -24,32 +24,35 @@ pub enum Kind {
     Blocked = 3,
     /// A standard filter whose positions come from one of the literature's hash families.
     Literature = 4,
-    /// A standard filter with counters for bits, so that keys can be removed.
+    /// A standard filter with counters instead of bits, so that keys can be removed.
     Counting = 5,
-    /// A counting filter whose probes add different amounts, which tell more keys apart.
+    /// A counting filter whose probes add different amounts, which distinguishes more keys.
     VariableIncrement = 6,
-    /// Standard, with a bit for each region that tells whether keys collide there: where none do, keys can be removed.
+    /// A standard filter with one bit per region that records whether keys collide there. Keys with
+    /// a bit in a region without collisions can be removed.
     Deletable = 7,
     /// A chain of filters that grows with its keys and keeps its rate.
     Scalable = 8,
-    /// A ring of filters that forgets what is older than its window.
+    /// A ring of filters that forgets keys older than its window.
     Aging = 9,
-    /// Standard, with a table of the patterns of regions that keys have hit: here to be measured, not to be used.
+    /// A standard filter with a table of the region patterns that keys have hit. Here to be
+    /// measured, not to be used.
     Floom = 10,
     /// Fingerprints in buckets: keys can be removed, and it is smaller than a Bloom filter below 0.4 %, semi-sorted
     /// below 2.5 %.
     Cuckoo = 11,
-    /// The multiset of fingerprints, exactly: removal, merging and resizing without the keys.
+    /// The exact multiset of fingerprints: supports removal, merging and resizing without the keys.
     Quotient = 12,
-    /// A static set of fingerprints: built from all its keys at once, and the smallest there is.
+    /// A static set of fingerprints: built from all its keys at once, and the smallest kind.
     Fuse = 13,
     /// A static map from keys to values.
     Bloomier = 14,
     /// A map whose values can be changed; its keys cannot.
     BloomierMutable = 15,
-    /// A multiset: how often a key was recorded, up to about a hundred times.
+    /// A multiset that estimates how often a key was recorded, up to about a hundred times.
     SpaceCode = 16,
-    /// A multiset for keys that are recorded a million times: several space-code filters, each with a smaller sample.
+    /// A multiset for keys that are recorded up to millions of times: several space-code filters,
+    /// each with a smaller sample.
     MultiResolution = 17,
     /// A sketch that estimates the number of distinct keys: HyperLogLog.
     Distinct = 18,
@@ -61,17 +64,17 @@ pub enum Kind {
     Frequent = 21,
 }
 
-/// What a structure is, and so what it can be asked for.
+/// The category of a structure, which determines the queries it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Category {
-    /// Whether a key is a member, see [`Filter`](crate::Filter).
+    /// Answers whether a key is a member; see [`Filter`](crate::Filter).
     Set,
-    /// Which value a key has, see [`Map`](crate::Map).
+    /// Answers which value a key has; see [`Map`](crate::Map).
     Map,
-    /// How often a key was recorded, see [`Count`](crate::Count).
+    /// Answers how often a key was recorded; see [`Count`](crate::Count).
     Multiset,
-    /// A summary of many keys, see [`sketch`](crate::sketch).
+    /// Summarizes many keys; see [`sketch`](crate::sketch).
     Sketch,
 }
 
@@ -86,34 +89,35 @@ impl fmt::Display for Category {
     }
 }
 
-/// What a kind can do beside being asked.
+/// The operations that a kind supports beyond lookups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// It is made from all its keys at once, and none can be added later.
+    /// The structure is built from all its keys at once, and none can be added later.
     pub fixed: bool,
-    /// Keys can be removed, see [`Remove`](crate::Remove).
+    /// Keys can be removed; see [`Remove`](crate::Remove).
     pub remove: bool,
-    /// It grows beyond its capacity and keeps its rate.
+    /// The structure grows beyond its capacity and keeps its rate.
     pub grow: bool,
-    /// It forgets old keys by itself.
+    /// The structure forgets old keys by itself.
     pub forget: bool,
-    /// Two of them can be united.
+    /// Two structures can be united.
     pub union: bool,
-    /// Two of them can be intersected.
+    /// Two structures can be intersected.
     pub intersect: bool,
-    /// It can be folded in half.
+    /// The structure can be folded in half.
     pub fold: bool,
-    /// Every insertion takes room, those of keys that are there already too.
+    /// Every insertion takes room, even of a key that is already there.
     pub multiset: bool,
-    /// Parts that were filled apart can be joined, see [`BloomFilter::absorb`](crate::BloomFilter::absorb).
+    /// Parts that were filled separately can be joined; see
+    /// [`BloomFilter::absorb`](crate::BloomFilter::absorb).
     pub absorb: bool,
-    /// Several threads can fill it at once, see [`Concurrent`](crate::Concurrent).
+    /// Several threads can fill the structure at once; see [`Concurrent`](crate::Concurrent).
     pub share: bool,
 }
 
 impl Capabilities {
-    /// Nothing.
+    /// No capabilities.
     pub(crate) const NOTHING: Capabilities = Capabilities {
         fixed: false,
         remove: false,
@@ -128,17 +132,17 @@ impl Capabilities {
     };
 }
 
-/// What a structure was planned for.
+/// The parameters that a structure was planned for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Design {
-    /// Keys.
+    /// The number of keys.
     pub capacity: u64,
-    /// The false-positive rate once it holds so many.
+    /// The false-positive rate at capacity.
     pub rate: f64,
 }
 
 impl Kind {
-    /// Every kind, in the order of its number.
+    /// All kinds, in the order of their numbers.
     pub const ALL: &[Kind] = &[
         Kind::Standard,
         Kind::Partitioned,
@@ -163,7 +167,7 @@ impl Kind {
         Kind::Frequent,
     ];
 
-    /// What it is, and so what it can be asked for.
+    /// Returns the category of this kind, which determines the queries it answers.
     pub const fn category(self) -> Category {
         match self {
             Kind::Bloomier | Kind::BloomierMutable => Category::Map,
@@ -173,17 +177,17 @@ impl Kind {
         }
     }
 
-    /// The number that stands in files; it never changes.
+    /// Returns the number of this kind in files. It never changes.
     pub const fn number(self) -> u16 {
         self as u16
     }
 
-    /// The kind with this number.
+    /// Returns the kind with this number.
     pub fn from_number(number: u16) -> Option<Kind> {
         Kind::ALL.iter().copied().find(|kind| kind.number() == number)
     }
 
-    /// The word before the name in a sentence: "a" or "an".
+    /// Returns the indefinite article before the name in a sentence: "a" or "an".
     pub const fn article(self) -> &'static str {
         match self {
             Kind::Aging => "an",
@@ -191,7 +195,7 @@ impl Kind {
         }
     }
 
-    /// The kind in a sentence, such as "a blocked filter" or "a count-min sketch".
+    /// Describes the kind in a sentence, such as "a blocked filter" or "a count-min sketch".
     pub(crate) fn described(self) -> String {
         let noun = if self.category() == Category::Sketch { "sketch" } else { "filter" };
         format!("{} {self} {noun}", self.article())

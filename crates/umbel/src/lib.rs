@@ -1,6 +1,8 @@
-//! Approximate sets, maps and multisets in a few bits per key, and sketches of streams: Bloom filters and their relatives.
+//! Approximate sets, maps and multisets in a few bits per key, and sketches of streams: Bloom
+//! filters and their relatives.
 //!
-//! A Bloom filter answers "certainly not" or "probably yes". How often "yes" is wrong is chosen in advance: the *rate*.
+//! A Bloom filter answers "certainly not" or "probably yes". You choose in advance how often a
+//! "yes" may be wrong: the *rate*.
 //!
 //! ```
 //! use umbel::BloomFilter;
@@ -18,15 +20,15 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! Every kind has these operations as inherent methods, so that a program imports the kinds it uses and nothing else.
-//! What a kind cannot refuse returns no `Result`: [`BloomFilter::insert`] is a `bool`, [`Cuckoo::insert`] may find the
-//! filter full.
+//! Every kind has these operations as inherent methods, so a program imports the kinds it uses and
+//! nothing else. Operations that cannot fail return no `Result`: [`BloomFilter::insert`] returns a
+//! `bool`, while [`Cuckoo::insert`] returns an error if the filter is full.
 //!
 //! # Keys
 //!
-//! Text, bytes, characters, integers, Booleans, network addresses and paths are keys, and so are tuples,
-//! arrays and options of keys. The table in [`key`] lists the bytes by which each is hashed. They are the
-//! same on every platform and in every language.
+//! Text, bytes, characters, integers, Booleans, network addresses and paths are keys, and so are
+//! tuples, arrays and options of keys. The table in [`key`] lists the bytes that are hashed for
+//! each type. They are the same on every platform and in every language.
 //!
 //! **The integer 42 and the text "42" are different keys**, while `42u8`, `42i32` and `42usize` are one.
 //! A filter that the command line built from lines of text holds the text "42".
@@ -49,33 +51,34 @@
 //!
 //! # Which kind
 //!
-//! | kind | bits per key at 1 % | a lookup touches | take it |
+//! | kind | bits per key at 1 % | a lookup touches | use it |
 //! | --- | --- | --- | --- |
 //! | [`BloomFilter`] | 10.1 | one cache line (two to four below about 0.05 %) | by default |
 //! | [`Bloom<Standard>`](Standard) | 9.6 | up to k lines, 2 on average for a non-member | when space matters most |
 //! | [`Bloom<Partitioned>`](Partitioned) | 10.1 | like standard | when every key must set exactly k bits |
 //! | [`Fuse`] | 7.9 | three lines | when all keys are known at once and none will be added: the smallest |
-//! | [`Cuckoo`] | 10.6 | two to four lines | to remove keys that are there once each |
+//! | [`Cuckoo`] | 10.6 | two to four lines | to remove keys that were inserted once each |
 //! | [`Quotient`] | 12.5 | two or three lines | to remove and count keys, to merge, and to resize without the keys |
-//! | [`Counting`] | 38.3 | like standard | to remove keys, and to send the bits that flip to others |
+//! | [`Counting`] | 38.3 | like standard | to remove keys, and to send changed bits to other processes |
 //! | [`VariableIncrement`] | 28.8 | like standard | to remove keys in less memory than counting |
-//! | [`Deletable`] | 12.0 | like standard | when most keys, not all, must be removable |
+//! | [`Deletable`] | 12.0 | like standard | when most keys, but not all, must be removable |
 //! | [`Scalable`] | 14.6, grown 17 to 22 | a line for each doubling | when the number of keys is unknown |
-//! | [`Aging`] | 15.1 | a line for each of eight generations | when keys expire, after a time or after other keys |
-//! | [`Floom`](floom::Floom) | 9.6 | like standard, and one line | never: it is here to be measured |
-//! | [`Literature`](literature::Literature) | 9.6 | like standard | to reproduce what others have measured |
+//! | [`Aging`] | 15.1 | a line for each of eight generations | when keys expire, after a time or after a number of other keys |
+//! | [`Floom`](floom::Floom) | 9.6 | like standard, and one line | never: it is here only to be measured |
+//! | [`Literature`](literature::Literature) | 9.6 | like standard | to reproduce published measurements |
 //!
-//! [`AnyFilter`] is one enum over the kinds, for programs that choose one at run time from a [`Spec`]. [`spec::plan`] computes
-//! what a specification leads to before it is built. [`Concurrent`] shares a filter between threads.
+//! [`AnyFilter`] is an enum of the set kinds, for programs that choose one at run time from a
+//! [`Spec`]. [`spec::plan`] computes the size and rate of a filter without building it.
+//! [`Concurrent`] shares a filter between threads.
 //!
 //! # More than yes or no
 //!
-//! | kind | answers | in |
+//! | kind | answers | memory |
 //! | --- | --- | --- |
-//! | [`Bloomier`] | the value of a key; none for a stranger, but for the rate | 1.13 times the bits of a value and log2(1 / rate) |
+//! | [`Bloomier`] | the value of a key; a key that is not in the map has no value, except at the rate | 1.13 times the bits of a value and log2(1 / rate) |
 //! | [`BloomierMutable`] | the same, and values can be changed | 1.13 times the bits of a value and log2(3 / rate) |
 //! | [`SpaceCode`] | how often a key was recorded, up to about a hundred times | 11 bits for each recording |
-//! | [`MultiResolution`] | the same, up to millions of times | 15 bits for each recording, less for those of few keys |
+//! | [`MultiResolution`] | the same, up to millions of times | 15 bits for each recording, fewer if there are few distinct keys |
 //!
 //! ```
 //! use umbel::{Bloomier, MultiResolution};
@@ -91,9 +94,10 @@
 //!
 //! # Sketches
 //!
-//! A sketch summarizes a whole stream of keys in memory that does not grow with it. [`sketch::Distinct`] counts distinct
-//! keys, [`sketch::CountMin`] counts each key and never too low, [`sketch::TopK`] lists the most frequent keys, and
-//! [`sketch::Frequent`] misses none above a share of the total.
+//! A sketch summarizes a whole stream of keys in memory that does not grow with the stream.
+//! [`sketch::Distinct`] counts distinct keys, [`sketch::CountMin`] counts each key and never too
+//! low, [`sketch::TopK`] lists the most frequent keys, and [`sketch::Frequent`] finds every key
+//! above a given share of the total.
 //!
 //! ```
 //! use umbel::sketch::Distinct;
@@ -106,31 +110,33 @@
 //!
 //! # Files
 //!
-//! `save` writes a file wholly or not at all, `load` reads and verifies all of it, and `map` opens it in a time that does not
-//! depend on its size, for lookups only. All kinds share one format, which the command line reads and writes, too; the
-//! module [`mod@file`] has options and metadata.
+//! `save` writes a file completely or not at all. `load` reads and verifies the whole file. `map`
+//! opens a file for lookups only, in a time that does not depend on its size. All kinds share one
+//! format, which the command line reads and writes, too. See the module [`mod@file`] for options
+//! and metadata.
 //!
 //! # How it works
 //!
 //! 1. A [`Key`] has documented bytes, the same on every platform.
 //! 2. A [`Hasher`] turns them into a 64-bit [`Digest`], exactly once; every filter takes digests.
-//! 3. A digest opens a [probe stream](hash::Stream), from which each kind takes positions.
-//! 4. The mathematics is in [`sizing`], as pure functions, and one [`Spec`] feeds both plan and build.
+//! 3. A digest starts a [probe stream](hash::Stream), from which each kind takes its positions.
+//! 4. All formulas are pure functions in [`sizing`], and one [`Spec`] feeds both plan and build.
 //!
-//! Whatever can go wrong is an [`Error`]; nothing panics on input. The traits [`Filter`], [`Insert`], [`Remove`], [`Map`] and
-//! [`Count`] are for functions that are generic over the kind.
+//! Every failure is an [`Error`]; the library does not panic on bad input. The traits [`Filter`],
+//! [`Insert`], [`Remove`], [`Map`] and [`Count`] are for functions that are generic over the kind.
 //!
 //! # Features
 //!
 //! | feature | default | adds |
 //! | --- | --- | --- |
-//! | `files` | yes | `save`: files that are wholly there or not at all |
+//! | `files` | yes | `save`, which writes a file completely or not at all |
 //! | `mmap` | yes | `map`, and huge pages for large filters |
 //! | `secrets` | yes | [`Hasher::keyed`] (SipHash) and [`Hasher::sealed`] (BLAKE3) |
 //! | `literature` | yes | the hash families MD5 and SHA-1 of [`literature`] |
 //! | `serde` | no | `Serialize` and `Deserialize`, as the checked bytes of a file |
 //!
-//! Without default features, filters work in memory, and `to_bytes`, `from_bytes` and `load` are there.
+//! Without default features, filters still work in memory, and `to_bytes`, `from_bytes` and `load`
+//! are available.
 
 pub mod aging;
 mod algebra;
@@ -199,7 +205,7 @@ pub use tile::Answers;
 pub use timestamp::Timestamp;
 pub use variable_increment::VariableIncrement;
 
-// What the kinds are made of: shared by the modules of this crate, and not part of its surface.
+// The internal vocabulary of the kinds, shared by the modules of this crate; not public API.
 use algebra::{Algebra, Mismatch};
 use any::Stored;
 use arch::Level;
@@ -215,8 +221,8 @@ use spec::plan;
 use structure::{Probe, Structure};
 use tile::TILE;
 
-/// Code that the crates of this workspace share beside the public surface: the machinery under the kinds, and small
-/// helpers. Nothing here is promised to stay.
+/// The machinery under the kinds and small helpers that the crates of this workspace share. Not
+/// part of the public API: anything here may change without notice.
 #[doc(hidden)]
 pub mod internals {
     pub mod hex;
@@ -231,19 +237,19 @@ pub mod internals {
     pub use crate::tile::TILE;
 }
 
-/// Property tests draw the same cases in every run.
+/// Makes property tests draw the same cases in every run.
 #[cfg(test)]
 fn fixed_cases() -> proptest::prelude::ProptestConfig {
     let rng_seed = proptest::test_runner::RngSeed::Fixed(1);
     proptest::prelude::ProptestConfig { rng_seed, failure_persistence: None, ..Default::default() }
 }
 
-/// The code of the crate's README, kept true.
+/// Compiles and runs the examples in the crate's README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;
 
-/// The code of the project's README, kept true.
+/// Compiles and runs the examples in the project's README.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -1,12 +1,11 @@
-//! Where the lines of a text are, so that they can be keys of a batch.
+//! Finds the lines of a text, so that they can be the keys of a batch.
 
 use crate::arch::{Kernel, Simd};
 use crate::{Error, Level, Result};
 
-/// Finds the lines of a text: appends to `offsets` the position after every `end`. Behind a zero, these are the offsets
-/// of an [`Arena::separated`](crate::Arena::separated); bytes after the last `end` belong to no line.
-///
-/// Positions are of 32 bits, so a text of 4 GiB or more is refused.
+/// Finds the lines of a text: appends the position after every `end` byte to `offsets`. With a zero
+/// before them, these are the offsets for [`Arena::separated`](crate::Arena::separated). Bytes
+/// after the last `end` belong to no line.
 ///
 /// ```
 /// use umbel::key::split_lines;
@@ -19,6 +18,10 @@ use crate::{Error, Level, Result};
 /// assert_eq!(lines.get(1), Some(&b"green"[..]));
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If the text has 4 GiB or more, because positions have 32 bits.
 pub fn split_lines(text: &[u8], end: u8, offsets: &mut Vec<u32>) -> Result<()> {
     if u32::try_from(text.len()).is_err() {
         return Err(Error::parameter("text", format!("{} bytes", text.len()), "less than 4 GiB at once"));
@@ -33,10 +36,11 @@ struct Split<'a> {
     offsets: &'a mut Vec<u32>,
 }
 
-/// So many positions are written without looking whether there are as many.
+/// The number of positions written at once, whether or not that many were found.
 const AT_ONCE: usize = 8;
 
-/// Positions found before they are appended; more than the 64 of a step beyond the flush.
+/// The number of buffered positions at which they are appended to the result. The buffer has room
+/// for the 64 of one more step.
 const ROOM: usize = 1024;
 
 impl Kernel for Split<'_> {
@@ -50,7 +54,8 @@ impl Kernel for Split<'_> {
         for (step, start) in steps.iter().zip((1..).step_by(64)) {
             let mut mask = simd.equal(step, end);
             let next = count + mask.count_ones() as usize;
-            // Mostly a step has few ends. Writing eight always costs less than a loop whose length cannot be predicted.
+            // Most steps contain few line ends. Always writing eight positions costs less than a
+            // loop whose length the processor cannot predict.
             while count < next {
                 let room: &mut [u32; AT_ONCE] =
                     found[count..].first_chunk_mut().expect("there is room behind");
@@ -82,7 +87,7 @@ mod tests {
         #![proptest_config(crate::fixed_cases())]
         #[test]
         fn every_level_finds_every_line(text in proptest::collection::vec(0..4u8, 0..3000), sparse: bool) {
-            // Long lines and short ones: a value of four, or of three hundred.
+            // Short lines, about 4 bytes long, or long ones, about 300.
             let text: Vec<u8> = text.iter().enumerate().map(|(i, b)| if sparse && i % 80 > 0 { 9 } else { *b }).collect();
             let expected: Vec<u32> = (1..).zip(&text).filter(|(_, byte)| **byte == 0).map(|(i, _)| i).collect();
             for level in Level::available() {

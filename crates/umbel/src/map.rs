@@ -1,35 +1,36 @@
-//! What every approximate map can do, whatever its kind.
+//! The operations that all approximate maps have in common.
 //!
-//! A key that is in the map gets exactly its value. A key that is not gets none, except at the map's rate, when it gets
-//! one of the map's values.
+//! Looking up a key of the map returns exactly its value. Looking up any other key returns no
+//! value, except at the map's rate, when it returns one of the map's values.
 
 use crate::tile::{self, ones};
 use crate::{Batch, Digest, Hasher, Key, Kind, Stats, TILE};
 use std::convert::Infallible;
 
-/// An approximate map from keys to integers that can be asked.
+/// An approximate map from keys to integers.
 ///
-/// The value of a key that was put in is exact. A key that was not gets a value all the same at the map's rate.
+/// The value of a key in the map is exact. A key that is not in the map gets a value with the
+/// probability of the map's rate.
 pub trait Map {
-    /// What kind of map this is.
+    /// Returns the kind of this map.
     fn kind(&self) -> Kind;
 
-    /// The function that turns keys into the digests this map understands.
+    /// Returns the function that turns keys into the digests this map understands.
     fn hasher(&self) -> &Hasher;
 
-    /// The value of the key with this digest; `None` when it is certainly not in the map.
+    /// Returns the value of the key with this digest; `None` if it is certainly not in the map.
     fn get_digest(&self, digest: Digest) -> Option<u64>;
 
-    /// Bit `i` of the answer tells whether the key of `tile[i]` has a value, which is then in `values[i]`; only the first
-    /// 64 are looked at.
+    /// Looks up as many as 64 digests at once. Bit `i` of the answer is set if the key of `tile[i]`
+    /// has a value, which is written to `values[i]`. Digests after the first 64 are ignored.
     fn get_tile(&self, tile: &[Digest], values: &mut [u64; TILE]) -> u64 {
         get_each(self, tile, values)
     }
 
-    /// How large the map is, and how often it is wrong.
+    /// Measures how large the map is, and how often it is wrong.
     fn stats(&self) -> Stats;
 
-    /// The value of `key`; `None` when it is certainly not in the map.
+    /// Returns the value of `key`; `None` if it is certainly not in the map.
     fn get<K: Key + ?Sized>(&self, key: &K) -> Option<u64>
     where
         Self: Sized,
@@ -37,7 +38,7 @@ pub trait Map {
         self.get_digest(key.digest(self.hasher()))
     }
 
-    /// Asks for many keys; the fast way.
+    /// Returns the values of many keys, faster than one by one.
     fn get_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Option<u64>>
     where
         Self: Sized,
@@ -46,7 +47,7 @@ pub trait Map {
     }
 }
 
-/// Asks for a tile, one digest after the other.
+/// Looks up the digests of a tile one by one.
 pub(crate) fn get_each(map: &(impl Map + ?Sized), tile: &[Digest], values: &mut [u64; TILE]) -> u64 {
     let mut found = 0;
     for (i, digest) in tile.iter().take(TILE).enumerate() {
@@ -58,7 +59,7 @@ pub(crate) fn get_each(map: &(impl Map + ?Sized), tile: &[Digest], values: &mut 
     found
 }
 
-/// Asks for a batch, tile by tile.
+/// Looks up a batch, tile by tile.
 pub(crate) fn get_by_tiles<B: Batch + ?Sized>(map: &impl Map, keys: &B) -> Vec<Option<u64>> {
     let mut answers = Vec::with_capacity(keys.len());
     let mut values = [0; TILE];

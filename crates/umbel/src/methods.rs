@@ -1,24 +1,27 @@
-//! The everyday operations of every kind as inherent methods, written once.
+//! The common operations of every kind as inherent methods, written once.
 //!
-//! A program that uses one kind imports one name. The traits [`Filter`](crate::Filter), [`Insert`](crate::Insert) and the
-//! others are for generic code; these macros give each kind the same methods, less the `Result` where it cannot fail.
-//! Each macro takes the generics and the type.
+//! A program that uses one kind imports one name. The traits [`Filter`](crate::Filter),
+//! [`Insert`](crate::Insert) and the others are for generic code. These macros define the same
+//! methods for each kind, without a `Result` where it cannot fail. Each macro takes the generics
+//! and the type.
 
-/// Methods of everything that a file can hold: what it was planned for, copies, bytes, files.
+/// Methods of everything that a file can hold: design, copies, bytes and files.
 macro_rules! structure_methods {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $type {
-            /// Returns the number of keys and the rate it was planned for; `None` if it was made without a plan.
+            /// Returns the number of keys and the rate it was planned for; `None` if it was made
+            /// without a plan.
             pub fn design(&self) -> Option<$crate::kind::Design> {
                 $crate::structure::Structure::design(self)
             }
 
-            /// Returns how many keys were inserted, less those removed; `None` after a union, which does not know.
+            /// Returns the number of insertions, less the removals; `None` if it is unknown, such
+            /// as after a union.
             pub fn inserted(&self) -> Option<u64> {
                 $crate::structure::Structure::inserted(self)
             }
 
-            /// Computes the false-positive rate that the theory predicts after `n` distinct keys.
+            /// Computes the false-positive rate that theory predicts after `n` distinct keys.
             ///
             /// # Errors
             ///
@@ -61,7 +64,7 @@ macro_rules! file_methods {
                 $crate::file::to_bytes(self, &$crate::file::Options::default())
             }
 
-            /// Reads and verifies the bytes of a file into memory of its own.
+            /// Reads and verifies the bytes of a file. The result owns its memory.
             ///
             /// # Errors
             ///
@@ -71,18 +74,20 @@ macro_rules! file_methods {
                 $crate::file::Storable::from_stored(loaded.filter)
             }
 
-            /// Writes it to a file, wholly or not at all. [`file::save`]($crate::file::save) has options.
+            /// Writes it to a file, completely or not at all. Use
+            /// [`file::save`]($crate::file::save) for options.
             ///
             /// # Errors
             ///
-            /// If the file cannot be written. What was there before is then untouched.
+            /// If the file cannot be written. A file that was there before is then unchanged.
             #[cfg(feature = "files")]
             pub fn save(&self, path: impl AsRef<std::path::Path>) -> $crate::Result<()> {
                 $crate::file::save(path, self, &$crate::file::Options::default())
             }
 
-            /// Reads and verifies a whole file into memory of its own. A file whose secret is not in it needs
-            /// [`file::load`]($crate::file::load) and a [`KeyRing`]($crate::hash::KeyRing).
+            /// Reads and verifies a whole file. The result owns its memory. A filter that was built
+            /// with a secret needs [`file::load`]($crate::file::load) with a
+            /// [`KeyRing`]($crate::hash::KeyRing), because files do not contain secrets.
             ///
             /// # Errors
             ///
@@ -93,8 +98,8 @@ macro_rules! file_methods {
                 $crate::file::Storable::from_stored(loaded.filter).map_err(|error| error.at(path))
             }
 
-            /// Opens a file without reading it, for lookups only: each part is verified when it is first touched. See
-            /// [`file::map`]($crate::file::map).
+            /// Opens a file for lookups without reading all of it: each part is verified when it is
+            /// first used. See [`file::map`]($crate::file::map).
             ///
             /// # Errors
             ///
@@ -107,7 +112,7 @@ macro_rules! file_methods {
 
         #[cfg(feature = "serde")]
         impl<$($generics)*> serde::Serialize for $type {
-            /// Serializes the bytes of its file. A secret is not among them.
+            /// Serializes the bytes of its file, which do not contain a secret.
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 $crate::serialize::serialize(self, serializer)
             }
@@ -123,7 +128,7 @@ macro_rules! file_methods {
     };
 }
 
-/// Methods of sets that look keys up.
+/// Methods of sets that look up keys.
 macro_rules! filter_methods {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $type {
@@ -150,12 +155,13 @@ macro_rules! filter_methods {
                 $crate::Filter::contains_digest(self, digest)
             }
 
-            /// Looks up to 64 digests up at once; see [`Filter::contains_tile`]($crate::Filter::contains_tile).
+            /// Looks up as many as 64 digests at once; see
+            /// [`Filter::contains_tile`]($crate::Filter::contains_tile).
             pub fn contains_tile(&self, tile: &[$crate::Digest]) -> u64 {
                 $crate::Filter::contains_tile(self, tile)
             }
 
-            /// Looks many keys up; the fast way.
+            /// Looks up many keys, faster than one by one.
             pub fn contains_batch<B: $crate::Batch + ?Sized>(&self, keys: &B) -> $crate::Answers {
                 $crate::Filter::contains_batch(self, keys)
             }
@@ -174,7 +180,7 @@ macro_rules! set_methods {
         $crate::methods::filter_methods!([$($generics)*] $type);
 
         impl<$($generics)*> $type {
-            /// Returns a builder: an empty filter by any sufficient settings.
+            /// Returns a builder, which makes an empty filter from any sufficient settings.
             pub fn builder() -> $crate::Builder<Self> {
                 $crate::Builder::new()
             }
@@ -189,7 +195,8 @@ macro_rules! set_methods {
                 $crate::set::Set::build(spec)
             }
 
-            /// Makes a filter of these keys, as large as `rate` demands. Keeps 8 bytes for each of them on the way.
+            /// Makes a filter of these keys, of the size that `rate` requires. Needs 8 bytes of
+            /// temporary memory per key.
             ///
             /// # Errors
             ///
@@ -202,7 +209,7 @@ macro_rules! set_methods {
                 $crate::builder::from_keys(keys, rate)
             }
 
-            /// Forgets everything.
+            /// Removes all keys.
             pub fn clear(&mut self) {
                 $crate::set::Set::clear(self);
             }
@@ -242,21 +249,21 @@ macro_rules! insert_methods {
                 let Ok(()) = $crate::Insert::insert_tile(self, tile);
             }
 
-            /// Inserts digests and tells which were new; see
+            /// Inserts digests and returns which were new; see
             /// [`Insert::insert_tile_new`]($crate::Insert::insert_tile_new).
             pub fn insert_tile_new(&mut self, tile: &[$crate::Digest]) -> u64 {
                 let Ok(new) = $crate::Insert::insert_tile_new(self, tile);
                 new
             }
 
-            /// Inserts many keys; the fast way.
+            /// Inserts many keys, faster than one by one.
             pub fn insert_batch<B: $crate::Batch + ?Sized>(&mut self, keys: &B) {
                 let Ok(()) = $crate::Insert::insert_batch(self, keys);
             }
         }
 
         impl<K: $crate::Key, $($generics)*> Extend<K> for $type {
-            /// Inserts keys one by one; `insert_batch` is faster where they are in memory.
+            /// Inserts keys one by one; `insert_batch` is faster for keys in memory.
             fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
                 for key in keys {
                     self.insert(&key);
@@ -274,7 +281,8 @@ macro_rules! try_insert_methods {
             ///
             /// # Errors
             ///
-            /// [`Error::Full`]($crate::Error::Full) if there is no room for it. The filter is then as it was before.
+            /// [`Error::Full`]($crate::Error::Full) if there is no room for it. The filter is then
+            /// unchanged.
             #[inline]
             pub fn insert<K: $crate::Key + ?Sized>(&mut self, key: &K) -> $crate::Result<bool> {
                 $crate::Insert::insert(self, key)
@@ -299,7 +307,7 @@ macro_rules! try_insert_methods {
                 $crate::Insert::insert_tile(self, tile)
             }
 
-            /// Inserts digests and tells which were new; see
+            /// Inserts digests and returns which were new; see
             /// [`Insert::insert_tile_new`]($crate::Insert::insert_tile_new).
             ///
             /// # Errors
@@ -309,7 +317,7 @@ macro_rules! try_insert_methods {
                 $crate::Insert::insert_tile_new(self, tile)
             }
 
-            /// Inserts many keys; the fast way.
+            /// Inserts many keys, faster than one by one.
             ///
             /// # Errors
             ///
@@ -326,7 +334,7 @@ macro_rules! try_insert_methods {
 macro_rules! remove_methods {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $type {
-            /// Removes `key`, once if it was inserted more often. Unless the answer is
+            /// Removes one occurrence of `key`. Unless the answer is
             /// [`Removed::Removed`]($crate::Removed::Removed), nothing has changed.
             ///
             /// Only remove keys that were inserted; see [`Remove`]($crate::Remove).
@@ -339,8 +347,8 @@ macro_rules! remove_methods {
                 $crate::Remove::remove_digest(self, digest)
             }
 
-            /// Removes `key` if it was certainly inserted: asks the filter first, and `was_inserted`, which knows
-            /// exactly, only if the filter says "probably yes".
+            /// Removes `key` if it was certainly inserted. Calls `was_inserted`, which must know
+            /// exactly, only if the filter answers "probably yes".
             pub fn remove_checked<K: $crate::Key + ?Sized>(
                 &mut self,
                 key: &K,
@@ -356,16 +364,19 @@ macro_rules! remove_methods {
 macro_rules! union_methods {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $type {
-            /// Returns the first difference that keeps the two from being combined, if there is one.
+            /// Returns the first difference that prevents combining the two filters, if there is
+            /// one.
             pub fn mismatch(&self, other: &Self) -> Option<$crate::error::Mismatch> {
                 $crate::algebra::Algebra::mismatch(self, other)
             }
 
-            /// Becomes the filter of both sets: the one that would have come from inserting all keys of both.
+            /// Adds the keys of `other`: the result equals the filter that comes from inserting all
+            /// keys of both.
             ///
             /// # Errors
             ///
-            /// If shape, hash or seed differ, or there is no room for both. Neither filter has changed then.
+            /// If shape, hash or seed differ, or there is no room for the keys of both. Neither
+            /// filter has changed then.
             pub fn union(&mut self, other: &Self) -> $crate::Result<()> {
                 $crate::algebra::Algebra::union(self, other)
             }
@@ -377,9 +388,9 @@ macro_rules! union_methods {
 macro_rules! intersect_methods {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $type {
-            /// Becomes a filter of the keys that are in both sets. There are no false negatives, and the rate is not above
-            /// that of either; but bits that both have set for different keys stay, so a filter that is built afresh has
-            /// fewer false positives.
+            /// Keeps the keys that are in both sets. The result has no false negatives, and a rate
+            /// no higher than that of either filter. But bits that both filters set for different
+            /// keys remain, so a filter built from the common keys has fewer false positives.
             ///
             /// # Errors
             ///
@@ -395,12 +406,12 @@ macro_rules! intersect_methods {
 macro_rules! overlap_methods {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $type {
-            /// Estimates how many keys the two sets have in common, with error bounds; `None` if their union is
-            /// saturated.
+            /// Estimates the number of keys that the two sets have in common, with error bounds.
+            /// Returns `None` if their union is saturated.
             ///
             /// # Errors
             ///
-            /// If shape, hash or seed differ, or the cells do not tell.
+            /// If shape, hash or seed differ, or the cells do not allow an estimate.
             pub fn overlap(&self, other: &Self) -> $crate::Result<Option<$crate::sizing::Overlap>> {
                 $crate::algebra::Algebra::overlap(self, other)
             }
@@ -412,8 +423,8 @@ macro_rules! overlap_methods {
 macro_rules! absorb_methods {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $type {
-            /// Adds the keys of another filter of the same shape, as threads do that each fill one of their
-            /// own. It is a union that knows that both counts of insertions add up.
+            /// Adds the keys of another filter of the same shape, for threads that each fill their
+            /// own. Unlike `union`, it adds the two counts of insertions.
             ///
             /// ```
             /// use umbel::BloomFilter;
@@ -436,7 +447,7 @@ macro_rules! absorb_methods {
     };
 }
 
-/// Methods of maps that look values up.
+/// Methods of maps that look up values.
 macro_rules! map_methods {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $type {
@@ -462,7 +473,7 @@ macro_rules! map_methods {
                 $crate::Map::get_digest(self, digest)
             }
 
-            /// Returns the values of many keys; the fast way.
+            /// Returns the values of many keys, faster than one by one.
             pub fn get_batch<B: $crate::Batch + ?Sized>(&self, keys: &B) -> Vec<Option<u64>> {
                 $crate::Map::get_batch(self, keys)
             }
@@ -509,7 +520,7 @@ macro_rules! count_methods {
                 $crate::Count::count_digest(self, digest)
             }
 
-            /// Estimates how often each of many keys was recorded; the fast way.
+            /// Estimates how often each of many keys was recorded, faster than one by one.
             pub fn count_batch<B: $crate::Batch + ?Sized>(
                 &self,
                 keys: &B,
@@ -527,7 +538,7 @@ macro_rules! count_methods {
                 $crate::Count::insert_digest(self, digest);
             }
 
-            /// Records many keys once more each; the fast way.
+            /// Records each of many keys once more, faster than one by one.
             pub fn insert_batch<B: $crate::Batch + ?Sized>(&mut self, keys: &B) {
                 $crate::Count::insert_batch(self, keys);
             }

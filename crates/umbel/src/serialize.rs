@@ -1,7 +1,8 @@
-//! `serde` for every structure: the bytes of its file, checked as a file is.
+//! `serde` for every structure: serializes the bytes of its file and verifies them like a file.
 //!
-//! A secret is not among them. A filter with a `keyed` or `sealed` hash can be serialized, but deserializing it fails for
-//! want of its secret; write it with [`file::to_bytes`](crate::file::to_bytes) and read it with
+//! Secrets are not serialized. A filter with a `keyed` or `sealed` hash can be serialized, but
+//! deserializing it fails because its secret is missing. Write such a filter with
+//! [`file::to_bytes`](crate::file::to_bytes) and read it with
 //! [`file::from_bytes`](crate::file::from_bytes), which takes a key ring.
 
 use crate::file::{self, Options, Storable};
@@ -18,7 +19,7 @@ pub(crate) fn serialize<S: Serializer>(structure: &impl Storable, serializer: S)
 
 pub(crate) fn deserialize<'de, F: Storable, D: Deserializer<'de>>(deserializer: D) -> Result<F, D::Error> {
     let Bytes(bytes) = deserializer.deserialize_byte_buf(BytesVisitor)?;
-    // A message is all that `serde` keeps of an error, so it has the causes in it.
+    // `serde` keeps only the message of an error, so include the causes in it.
     let with_causes = |error| D::Error::custom(format_args!("{error:#}"));
     let loaded = file::from_bytes(&bytes, &KeyRing::new()).map_err(with_causes)?;
     F::from_stored(loaded.filter).map_err(with_causes)
@@ -26,7 +27,7 @@ pub(crate) fn deserialize<'de, F: Storable, D: Deserializer<'de>>(deserializer: 
 
 struct Bytes(Vec<u8>);
 
-/// Takes bytes as bytes, or as the sequence of numbers that formats without bytes make of them.
+/// Accepts bytes, or the sequence of numbers that some formats use for bytes.
 struct BytesVisitor;
 
 impl<'de> Visitor<'de> for BytesVisitor {
@@ -45,7 +46,7 @@ impl<'de> Visitor<'de> for BytesVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<Bytes, A::Error> {
-        // Not by the length that the input claims: memory is asked for as numbers arrive.
+        // Do not reserve the length that the input claims: memory grows as numbers arrive.
         let mut bytes = Vec::new();
         while let Some(byte) = numbers.next_element()? {
             bytes.push(byte);

@@ -1,22 +1,35 @@
-//! What makes a set a kind among kinds: everything that [`AnyFilter`](crate::AnyFilter) and the faces of the product ask
-//! of a set that can be filled, beyond [`Filter`](crate::Filter), [`Insert`] and [`Structure`].
+//! [`Set`]: the operations that [`AnyFilter`](crate::AnyFilter) and the other crates need from
+//! every set that supports insertion, beyond [`Filter`](crate::Filter), [`Insert`] and
+//! [`Structure`].
 
 use crate::{Algebra, Digest, Error, Insert, Removed, Result, Spec, Structure};
 
-/// A kind of approximate set that can be filled.
+/// A kind of approximate set that supports insertion.
 pub trait Set: Structure + Insert + Algebra {
-    /// An empty filter as specified: the one that [`Structure::plan`] describes.
+    /// Makes the empty filter that [`Structure::plan`] describes.
+    ///
+    /// # Errors
+    ///
+    /// If the settings contradict each other or there is not enough memory.
     fn build(spec: &Spec) -> Result<Self>;
 
-    /// Forgets everything.
+    /// Removes all keys.
     fn clear(&mut self);
 
-    /// An empty filter of the same shape, hash and design.
+    /// Returns an empty filter of the same shape, hash and design.
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory for it.
     fn try_clone_empty(&self) -> Result<Self>;
 
-    /// Takes in what was inserted into another filter of the same shape, as threads do that each fill one of their
-    /// own: the result is the same as if this one had been given everything. It is a [union](Algebra::union) of which
-    /// it is known that both counts of insertions add up.
+    /// Adds the keys of another filter of the same shape, for threads that each fill their own. The
+    /// result is the same as inserting all keys into this filter. Unlike a plain
+    /// [union](Algebra::union), it adds the two counts of insertions.
+    ///
+    /// # Errors
+    ///
+    /// As [`Algebra::union`], or if the kind cannot be filled in parts.
     fn absorb(&mut self, part: &Self) -> Result<()> {
         if !Self::CAPABILITIES.absorb {
             return Err(Error::cannot(
@@ -31,8 +44,12 @@ pub trait Set: Structure + Insert + Algebra {
         Ok(())
     }
 
-    /// The filter of the same keys in half the memory, without the keys: every bit becomes the union of two
-    /// neighbours. The rate rises accordingly. Refused when the size is odd, and by kinds that have no such bits.
+    /// Returns a filter of the same keys in half the memory, without needing the keys: each bit is
+    /// the union of two neighbours. The rate rises accordingly.
+    ///
+    /// # Errors
+    ///
+    /// If the size is odd, or the kind has no bits that can be joined.
     fn fold(&self) -> Result<Self> {
         Err(Error::cannot(
             Self::KIND,
@@ -41,7 +58,11 @@ pub trait Set: Structure + Insert + Algebra {
         ))
     }
 
-    /// Removes the key with this digest, if the kind can.
+    /// Removes the key with this digest, if the kind supports removal.
+    ///
+    /// # Errors
+    ///
+    /// If the kind does not support removal.
     fn remove_if_able(&mut self, digest: Digest) -> Result<Removed> {
         let _ = digest;
         let why = "several keys share a bit, and clearing it for one would lose the others; kinds that can are \

@@ -1,4 +1,4 @@
-//! From what a caller wants to the filter that will be built: one [`Spec`] feeds both [`plan`] and `build`, so that
+//! [`Spec`]: the settings of a filter to be built. One `Spec` feeds both [`plan`] and `build`, so
 //! they cannot disagree.
 //!
 //! ```
@@ -20,8 +20,8 @@ use crate::{
     deletable, floom, fuse, quotient, scalable, space_code, variable_increment,
 };
 
-/// What a filter is to be: any sufficient subset of keys (n), rate (p), bits (m) and hash functions (k), with the
-/// hash and the rounding policy.
+/// The settings of a filter: any sufficient subset of keys (n), rate (p), bits (m) and hash
+/// functions (k), with the hash, the rounding policy and the options of the kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spec {
     given: Given,
@@ -30,46 +30,54 @@ pub struct Spec {
     options: KindOptions,
 }
 
-/// What only some kinds ask for. Everything has a default, and each kind looks at its own.
+/// The options of the individual kinds. All have defaults, and each kind uses only its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct KindOptions {
-    /// Of counting filters.
+    /// Options of counting filters.
     pub counting: counting::Options,
-    /// Of variable-increment filters.
+    /// Options of variable-increment filters.
     pub variable_increment: variable_increment::Options,
-    /// Of deletable filters.
+    /// Options of deletable filters.
     pub deletable: deletable::Options,
-    /// Of scalable filters.
+    /// Options of scalable filters.
     pub scalable: scalable::Options,
-    /// Of aging filters.
+    /// Options of aging filters.
     pub aging: aging::Options,
-    /// Of Floom filters.
+    /// Options of Floom filters.
     pub floom: floom::Options,
-    /// Of cuckoo filters.
+    /// Options of cuckoo filters.
     pub cuckoo: cuckoo::Options,
-    /// Of quotient filters.
+    /// Options of quotient filters.
     pub quotient: quotient::Options,
-    /// Of fuse filters.
+    /// Options of fuse filters.
     pub fuse: fuse::Options,
-    /// Of Bloomier filters, both kinds.
+    /// Options of both kinds of Bloomier filters.
     pub bloomier: bloomier::Options,
-    /// Of space-code and multi-resolution filters.
+    /// Options of space-code and multi-resolution filters.
     pub space_code: space_code::Options,
 }
 
 impl Spec {
-    /// A filter for `capacity` keys with a false-positive rate of `rate`.
+    /// Specifies a filter for `capacity` keys with a false-positive rate of `rate`.
+    ///
+    /// # Errors
+    ///
+    /// If 64-bit digests cannot distinguish that many keys at that rate.
     pub fn new(capacity: u64, rate: f64) -> Result<Spec> {
         Spec::from_given(Given { n: Some(capacity), p: Some(rate), ..Given::default() })
     }
 
-    /// A filter of which something else is known, such as its size.
+    /// Specifies a filter by other parameters, such as its size.
+    ///
+    /// # Errors
+    ///
+    /// As [`Spec::new`].
     pub fn from_given(given: Given) -> Result<Spec> {
         Spec::default().with_given(given)
     }
 
-    /// With this knowledge instead.
+    /// Replaces the given parameters.
     pub(crate) fn with_given(self, given: Given) -> Result<Spec> {
         if let (Some(n), Some(p)) = (given.n, given.p) {
             check_floor(n, p)?;
@@ -77,22 +85,22 @@ impl Spec {
         Ok(Spec { given, ..self })
     }
 
-    /// With this hash instead of the fast one with seed 0.
+    /// Sets the hash function. The default is the fast one with seed 0.
     pub fn with_hasher(self, hasher: Hasher) -> Spec {
         Spec { hasher, ..self }
     }
 
-    /// With this way of rounding k.
+    /// Sets how k is rounded.
     pub fn with_policy(self, policy: KPolicy) -> Spec {
         Spec { policy, ..self }
     }
 
-    /// With what only some kinds ask for.
+    /// Sets the options of the kind.
     pub fn with_options(self, options: KindOptions) -> Spec {
         Spec { options, ..self }
     }
 
-    /// What only some kinds ask for.
+    /// Returns the options of the kind.
     pub fn options(&self) -> &KindOptions {
         &self.options
     }
@@ -101,27 +109,27 @@ impl Spec {
         &mut self.options
     }
 
-    /// What is known of the filter.
+    /// Returns the given parameters.
     pub fn given(&self) -> Given {
         self.given
     }
 
-    /// How k is rounded.
+    /// Returns how k is rounded.
     pub fn policy(&self) -> KPolicy {
         self.policy
     }
 
-    /// The hash the filter will have.
+    /// Returns the hash function that the filter will have.
     pub fn hasher(&self) -> &Hasher {
         &self.hasher
     }
 }
 
-/// Two keys share a 64-bit digest with probability 2^-64, which adds n / 2^64 to every rate; it has to stay below one
-/// hundredth of it.
+/// Fails if collisions of digests would contribute more than a hundredth of the rate. Two keys
+/// share a 64-bit digest with probability 2^-64, which adds n / 2^64 to every rate.
 fn check_floor(n: u64, p: f64) -> Result<()> {
     let floor = 100.0 * n as f64 / 2f64.powi(64);
-    // Anything else that is wrong with n or p has its own message, from the sizing rules.
+    // The sizing rules report any other problem with n or p.
     if n <= sizing::MAX_KEYS && p > 0.0 && p < floor {
         let needs = format!("at least {floor:.1e}: {n} digests of 64 bits cannot be told apart better");
         return Err(Error::parameter("p", p, needs));
@@ -129,32 +137,37 @@ fn check_floor(n: u64, p: f64) -> Result<()> {
     Ok(())
 }
 
-/// The filter a [`Spec`] leads to.
+/// The filter that a [`Spec`] leads to.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
     /// The kind that will be built; a small blocked filter is built as a standard one.
     pub kind: Kind,
-    /// How many keys it is for.
+    /// The number of keys it is planned for.
     pub capacity: u64,
-    /// The bits by the formula, before rounding up to whole words or lines.
+    /// The number of bits by the formula, before rounding up to whole words or lines.
     pub bits: u64,
-    /// The bits that keys can land on.
+    /// The number of bits that keys can set.
     pub stored_bits: u64,
-    /// The memory, and to within a header the file.
+    /// The size of the memory in bytes; that of the file is larger by its header.
     pub bytes: u64,
-    /// The bits a key sets.
+    /// The number of bits that a key sets.
     pub hashes: u32,
-    /// The most cache lines a lookup touches.
+    /// The largest number of cache lines that a lookup touches.
     pub lines_touched: u32,
-    /// The rate asked for, or the predicted one when none was.
+    /// The requested rate, or the predicted one if none was requested.
     pub rate_asked: f64,
-    /// The rate the theory predicts at capacity for the exact number of bits.
+    /// The rate that theory predicts at capacity for the exact number of bits.
     pub rate: f64,
 }
 
-/// What filter of this kind the specification leads to. A blocked filter that would be too small for a steady rate is
-/// built as a standard one.
+/// Computes the filter of this kind that the specification leads to. A blocked filter that would be
+/// too small for a steady rate is built as a standard one.
+///
+/// # Errors
+///
+/// If the settings are not sufficient, contradict each other, or describe a filter that would
+/// answer "yes" to every key.
 pub fn plan(kind: Kind, spec: &Spec) -> Result<Plan> {
     let planned = kind.plan(spec);
     if kind != Kind::Blocked {
@@ -168,18 +181,18 @@ pub fn plan(kind: Kind, spec: &Spec) -> Result<Plan> {
     }
 }
 
-/// The layout of a standard filter, and its plan.
+/// Returns the layout of a standard filter and its plan.
 pub(crate) fn standard(spec: &Spec) -> Result<(Standard, Plan)> {
     let params = spec.given.solve(spec.policy)?;
-    // A size that the caller has named is kept. Any other is rounded up to whole words, so that the filter can be
-    // folded in half at least six times.
+    // Keep a size that the caller requested. Round any other up to whole words, so that the filter
+    // can be folded in half at least six times.
     let bits = if spec.given.m.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
     let layout = Standard::new(bits, params.hashes)?;
     let plan = spec.planned(&layout, params.capacity, params.bits, params.rate, params.hashes)?;
     Ok((layout, plan))
 }
 
-/// The layout of a partitioned filter, and its plan.
+/// Returns the layout of a partitioned filter and its plan.
 pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
     let Given { n, p, m, k } = spec.given;
     let params = match (n, p, m, k) {
@@ -187,7 +200,7 @@ pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
         (Some(n), Some(p), None, Some(k)) => PartitionedParams::for_hashes(n, p, k)?,
         (None, Some(p), Some(m), None) => PartitionedParams::for_bits_and_rate(m, p)?,
         (None, Some(p), Some(m), Some(k)) => PartitionedParams::for_bits_hashes_and_rate(m, k, p)?,
-        // For everything else the standard filter's rules give m and k, and the slices follow.
+        // Otherwise the rules of the standard filter determine m and k, and the slices follow.
         _ => {
             let params = spec.given.solve(spec.policy)?;
             PartitionedParams::for_bits(params.bits, params.hashes)?
@@ -196,14 +209,15 @@ pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
     let capacity = n.unwrap_or(params.capacity);
     let rate = sizing::partitioned::rate(params.slice_bits, capacity, params.hashes)?;
     check_rate(&spec.given, rate, capacity, params.bits, None)?;
-    // Slices of whole bytes, unless the caller has named a size: they can be folded in half three times.
+    // Unless the caller requested a size, use slices of whole bytes, which can be folded in half
+    // three times.
     let slice_bits = if m.is_some() { params.slice_bits } else { params.slice_bits.next_multiple_of(8) };
     let layout = Partitioned::new(slice_bits, params.hashes)?;
     let plan = spec.planned(&layout, capacity, params.bits, rate, params.hashes)?;
     Ok((layout, plan))
 }
 
-/// The layout of a blocked filter, and its plan, whatever its size.
+/// Returns the layout of a blocked filter of any size and its plan.
 pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
     let Given { n, p, m, k } = spec.given;
     let params = match (n, p, m, k.map(lines_per_key).transpose()?) {
@@ -213,7 +227,8 @@ pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
         (Some(n), _, Some(m), Some(lines)) => BlockedParams::for_bits_and_lines(m, n, lines)?,
         (None, Some(p), Some(m), None) => BlockedParams::for_bits_and_rate(m, p)?,
         (None, Some(p), Some(m), Some(lines)) => BlockedParams::for_bits_lines_and_rate(m, lines, p)?,
-        // For everything else the standard filter's rules give what is missing, or say what.
+        // Otherwise the rules of the standard filter determine the missing parameters, or report
+        // them.
         (_, _, _, lines) => {
             let solved = spec.given.solve(spec.policy)?;
             let bits = solved.bits.max(sizing::blocked::SMALLEST_BITS);
@@ -229,10 +244,10 @@ pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
     Ok((layout, plan))
 }
 
-/// Fails if the rate that follows from the other settings is higher than the one that was asked for.
+/// Fails if the rate that follows from the other settings is higher than the requested one.
 ///
-/// The error names the setting that the caller has chosen: the size, else `option` (such as the bits of a fingerprint),
-/// else k.
+/// The error names the setting that the caller chose: the size, else `option` (such as the bits of
+/// a fingerprint), else k.
 pub(crate) fn check_rate(
     given: &Given,
     rate: f64,
@@ -250,7 +265,8 @@ pub(crate) fn check_rate(
     Err(Error::contradiction(setting, format!("p = {p}"), why))
 }
 
-/// A key sets eight bits in each of its lines.
+/// Returns the number of lines per key for k, which must be a multiple of eight: a key sets eight
+/// bits in each of its lines.
 fn lines_per_key(k: u32) -> Result<u32> {
     if k.is_multiple_of(8) && (1..=4).contains(&(k / 8)) {
         return Ok(k / 8);
@@ -261,7 +277,7 @@ fn lines_per_key(k: u32) -> Result<u32> {
 }
 
 impl Spec {
-    /// The plan of a layout.
+    /// Returns the plan for a layout.
     fn planned<L: Layout>(
         &self,
         layout: &L,
@@ -283,9 +299,10 @@ impl Spec {
         })
     }
 
-    /// The numbers of a standard filter that is a part of another kind, with `m` for its share of the memory. Where a
-    /// whole k would miss the rate asked for, k stays and the bits or the keys give way. Keys, bits and rate together
-    /// may contradict each other; that is for the kind to [check](check_rate), which knows what its parts make of it.
+    /// Returns the parameters of a standard filter that is part of another kind, where `m` is its
+    /// share of the memory. If a whole k would miss the requested rate, k is kept and the bits or
+    /// the keys are adjusted. Keys, bits and rate may contradict each other; the kind
+    /// [checks](check_rate) that, because it knows the rate of all its parts together.
     pub(crate) fn standard_part(&self, m: Option<u64>) -> Result<Params> {
         let Given { n, p, k, .. } = self.given;
         let given = Given { n, p: if n.is_some() && m.is_some() { None } else { p }, m, k };
@@ -296,7 +313,7 @@ impl Spec {
         }
     }
 
-    /// The plan, unless nobody can want it.
+    /// Returns the plan, or an error if it would be useless.
     pub(crate) fn finish(&self, plan: Plan) -> Result<Plan> {
         check_floor(plan.capacity, self.given.p.unwrap_or(1.0))?;
         if plan.rate_asked >= 1.0 {
@@ -357,7 +374,8 @@ mod tests {
             let given = Given { n: Some(1_000_000), m: Some(8_000_000), p: Some(0.01), ..Given::default() };
             assert!(plan(kind, &Spec::from_given(given).unwrap()).is_err(), "{kind}: too few bits");
         }
-        // A number of hashes that no blocked filter has is refused; the filter is not built as something else.
+        // A number of hashes that no blocked filter has is refused. The plan does not fall back to
+        // another kind.
         let given = Given { n: Some(100_000_000), p: Some(0.01), k: Some(7), ..Given::default() };
         let error = plan(Kind::Blocked, &Spec::from_given(given).unwrap()).unwrap_err();
         assert!(error.to_string().contains("eight bits in each of"), "{error}");
@@ -383,9 +401,10 @@ mod tests {
                 assert_eq!(plan.kind, kind, "{given:?}");
                 assert!(given.n.is_none_or(|n| n == plan.capacity), "{given:?} {plan:?}");
                 assert!(given.k.is_none_or(|k| k == plan.hashes), "{given:?} {plan:?}");
-                // Slices are whole and of one length, so a partitioned filter may be a bit per slice larger.
+                // All slices have the same length, so a partitioned filter may be up to one bit per
+                // slice larger.
                 assert!(given.m.is_none_or(|m| plan.stored_bits < m + 8), "{given:?} {plan:?}");
-                // The policy that rounds k may miss the rate by what rounding costs.
+                // The policy that rounds k may miss the rate by the cost of rounding.
                 assert!(given.p.is_none_or(|p| plan.rate <= p * 1.02), "{given:?} {plan:?}");
                 let filter = AnyFilter::build(kind, &Spec::from_given(given).unwrap()).unwrap();
                 let predicted = filter.predicted_rate(plan.capacity).unwrap();

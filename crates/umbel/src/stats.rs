@@ -1,43 +1,43 @@
-//! How full a filter is, and what that means.
+//! Measurements of a structure: how full it is, and the rate that follows.
 
 use crate::sizing::estimate::{Cardinality, Estimate};
 use crate::{Kind, Structure};
 
-/// What can be said about a filter as it is now.
+/// Measurements of a structure in its current state.
 ///
-/// Two numbers of keys are kept apart: `inserted` counts insertions, repeated keys included, and is unknown after a
-/// union; `estimate` comes from the bits themselves, with its standard error.
+/// It has two numbers of keys. `inserted` counts insertions, repeated keys included, and is unknown
+/// after a union. `estimate` is computed from the cells, with its standard error.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// The kind.
+    /// The kind of the structure.
     pub kind: Kind,
-    /// Cells that keys can land on (m): bits, counters or slots.
+    /// The number of cells that keys can use (m): bits, counters or slots.
     pub cells: u64,
-    /// Cells that are not empty.
+    /// The number of cells that are not empty.
     pub used_cells: u64,
-    /// Cells of a key (k).
+    /// The number of cells per key (k).
     pub hashes: u32,
-    /// Bits of all cells, and of whatever else it keeps about them.
+    /// The number of bits in all cells and the data that accompanies them.
     pub bits: u64,
-    /// Bytes of memory.
+    /// The size of the memory in bytes.
     pub bytes: u64,
-    /// Keys it was planned for, if it was.
+    /// The number of keys the structure was planned for, if it was planned.
     pub capacity: Option<u64>,
-    /// The rate it was planned for, if it was.
+    /// The rate the structure was planned for, if it was planned.
     pub rate_target: Option<f64>,
-    /// Insertions so far, if they were counted.
+    /// The number of insertions so far, if it is known.
     pub inserted: Option<u64>,
-    /// Distinct keys, from the cells.
+    /// The number of distinct keys, estimated from the cells.
     pub estimate: Cardinality,
-    /// The false-positive rate that these very cells have.
+    /// The false-positive rate with the current contents of the cells.
     pub rate_now: f64,
-    /// What else there is to say of this kind, by name.
+    /// Further measurements of this kind, by name.
     pub details: Vec<(&'static str, f64)>,
 }
 
 impl Stats {
-    /// What every structure knows of itself without a look at its cells; the rest is zero.
+    /// Returns the values that are known without reading the cells; the rest are zero.
     pub(crate) fn from_structure<S: Structure>(structure: &S) -> Stats {
         Stats {
             kind: S::KIND,
@@ -55,7 +55,7 @@ impl Stats {
         }
     }
 
-    /// The share of cells that are not empty.
+    /// Returns the share of cells that are not empty.
     pub fn fill(&self) -> f64 {
         self.used_cells as f64 / self.cells as f64
     }

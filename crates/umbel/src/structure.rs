@@ -1,9 +1,10 @@
-//! What every structure of this library is, whatever it answers: everything that files and the faces of the product ask
-//! of each kind beyond its answers.
+//! [`Structure`]: the operations that files and the other crates need from every kind, whatever
+//! queries it answers.
 //!
-//! A new kind is a type with a [`Head`] and some [`Words`], an implementation of [`Structure`] and of what it is asked
-//! for ([`Filter`](crate::Filter) and [`Set`](crate::Set), [`Map`](crate::Map) or [`Count`](crate::Count); sketches have
-//! inherent methods only), and a line in a list of `any/`.
+//! A new kind is a type with a [`Head`] and some [`Words`]. It implements [`Structure`] and the
+//! trait of its category: [`Filter`](crate::Filter) and [`Set`](crate::Set), [`Map`](crate::Map) or
+//! [`Count`](crate::Count). Sketches have inherent methods only. Then add the type to a list in
+//! `any/`.
 
 use crate::file::FormatError;
 use crate::memory::{LINE_BYTES, Mover, Words};
@@ -14,80 +15,102 @@ use std::ops::{Deref, Range};
 
 /// A kind of set, map, multiset or sketch.
 ///
-/// The trait is sealed: what it promises to files and to the faces is kept inside this library.
+/// The trait is sealed: only this library implements it, because files rely on its guarantees.
 pub trait Structure: Sized + Send + Sync + 'static + sealed::Sealed {
-    /// The kind.
+    /// The kind of this structure.
     const KIND: Kind;
 
-    /// What it can do beside being asked.
+    /// The operations that the kind supports beyond lookups.
     const CAPABILITIES: Capabilities;
 
-    /// What a specification leads to. Sketches are not made from one, and refuse.
+    /// Computes the structure that a specification leads to.
+    ///
+    /// # Errors
+    ///
+    /// If the settings are not sufficient or contradict each other. Sketches always fail: they are
+    /// not made from a specification.
     fn plan(spec: &Spec) -> Result<Plan> {
         let _ = spec;
         Err(Error::cannot(Self::KIND, "be planned", "its size does not depend on the number of keys"))
     }
 
-    /// What it was planned for.
+    /// Returns the number of keys and the rate it was planned for; `None` if it was made without a
+    /// plan.
     fn design(&self) -> Option<Design> {
         self.head().design
     }
 
-    /// How often something was inserted, less what was removed; `None` after a union, when nobody knows.
+    /// Returns the number of insertions, less the removals; `None` if it is unknown, such as after
+    /// a union.
     fn inserted(&self) -> Option<u64> {
         self.head().inserted
     }
 
-    /// The false-positive rate the theory predicts after `n` distinct keys. Sketches have none, and refuse.
+    /// Computes the false-positive rate that theory predicts after `n` distinct keys.
+    ///
+    /// # Errors
+    ///
+    /// If `n` is more than the theory covers. Sketches always fail: they have no such rate.
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         let _ = n;
         Err(Error::cannot(Self::KIND, "predict a rate", "it does not tell members from strangers"))
     }
 
-    /// A copy in memory of its own, which can be changed whatever this one is.
+    /// Returns a copy that owns its memory, so that it can be changed even if this structure is
+    /// read-only.
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory for it.
     fn try_clone(&self) -> Result<Self>;
 
-    /// Looks a digest up cell by cell, and tells `probe` of each before it is read. An error of `probe` ends it. The answer
-    /// is whether the key may be a member. Sketches have no lookups of members, and refuse.
+    /// Looks up a digest cell by cell and calls `probe` with each cell before reading it. Returns
+    /// whether the key may be a member.
+    ///
+    /// # Errors
+    ///
+    /// If `probe` fails, which ends the lookup. Sketches always fail: they do not look up members.
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
         let _ = (digest, probe);
         Err(Error::cannot(Self::KIND, "trace a lookup", "it does not tell members from strangers"))
     }
 
-    /// Hash, design and counts.
+    /// Returns the hash, the design and the counts.
     #[doc(hidden)]
     fn head(&self) -> &Head;
     #[doc(hidden)]
     fn head_mut(&mut self) -> &mut Head;
 
-    /// The numbers that describe it in a file, besides those of its head.
+    /// Returns the numbers that describe the structure in a file, besides those of its head.
     #[doc(hidden)]
     fn params(&self) -> Vec<u64>;
 
-    /// Its memory, as sections of a file: what each is, and its words.
+    /// Returns the memory as sections of a file: the type of each section and its words.
     #[doc(hidden)]
     fn sections(&self) -> Vec<(u32, &Words)>;
 
-    /// Everything that a file has behind its header: the sections, and those that exist only in files.
+    /// Returns everything in a file after the header: the sections, and those that exist only in
+    /// files.
     #[doc(hidden)]
     fn body(&self) -> Result<Vec<(u32, Body<'_>)>> {
         Ok(self.sections().into_iter().map(|(what, words)| (what, Body::Held(words))).collect())
     }
 
-    /// Lets its memory be moved, see [`Mover`].
+    /// Lets `mover` move the memory of this structure; see [`Mover`].
     fn relocate(&mut self, mover: &mut dyn Mover);
 
-    /// What has these parts. Nothing has been verified of the words yet, so they are not looked at; those of sketches
-    /// have been verified.
+    /// Restores a structure from the parts of a file. The words have not been verified yet, so they
+    /// must not be read here, except by sketches, whose words have been verified.
     #[doc(hidden)]
     fn restore(parts: Parts) -> Result<Self>;
 
-    /// Whether the contents of the memory are such as insertions leave, as far as the other methods rely on it. They
-    /// must not panic, nor run for ever, if it is not.
+    /// Checks that the memory holds contents that insertions could have produced, to the extent
+    /// that other methods rely on it. If it does not, those methods must still neither panic nor
+    /// loop forever.
     #[doc(hidden)]
     fn check_contents(&self) -> Result<(), FormatError>;
 
-    /// Runs on another instruction set than the best one; the answers are the same.
+    /// Selects an instruction set other than the best one. The answers are the same.
     fn set_level(&mut self, level: Level) {
         self.head_mut().level = level;
     }
@@ -97,7 +120,7 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// The sections of files, by what they hold.
+/// The types of sections in files.
 pub(crate) const BITS: u32 = 1;
 pub(crate) const COUNTERS: u32 = 2;
 pub(crate) const INCREMENTS: u32 = 3;
@@ -112,11 +135,11 @@ pub(crate) const REGISTERS: u32 = 11;
 pub(crate) const CELLS: u32 = 12;
 pub(crate) const ITEMS: u32 = 13;
 
-/// The words of a section on their way into a file.
+/// The words of a section to be written to a file.
 pub enum Body<'a> {
-    /// Memory of the structure.
+    /// Memory that belongs to the structure.
     Held(&'a Words),
-    /// Made for the file, from what the structure holds elsewhere.
+    /// Words made only for the file.
     Made(Words),
 }
 
@@ -131,7 +154,7 @@ impl Deref for Body<'_> {
     }
 }
 
-/// Formats a summary of a structure: no cells, no secrets.
+/// Formats a summary of a structure, without its cells and without secrets.
 pub(crate) fn summarize<S: Structure>(structure: &S, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let bytes: usize = structure.sections().iter().map(|(_, words)| size_of_val(words.words())).sum();
     let name = std::any::type_name::<S>();
@@ -147,17 +170,17 @@ pub(crate) fn summarize<S: Structure>(structure: &S, f: &mut fmt::Formatter<'_>)
     summary.field("bytes", &bytes).field("hash", &format_args!("{}", structure.head().hasher.id())).finish()
 }
 
-/// What every structure has beside its cells.
+/// The data that every structure has besides its cells.
 #[derive(Clone, Debug)]
 pub struct Head {
     pub(crate) hasher: Hasher,
     pub(crate) design: Option<Design>,
-    /// How often something was inserted; unknown after a union.
+    /// The number of insertions; unknown after a union.
     pub(crate) inserted: Option<u64>,
     pub(crate) level: Level,
 }
 
-/// The most insertions that are counted: one more stands in files for an unknown number.
+/// The largest number of insertions. In files, the next number means that it is unknown.
 pub(crate) const MAX_INSERTED: u64 = u64::MAX - 1;
 
 impl Head {
@@ -165,14 +188,15 @@ impl Head {
         Head { hasher, design: None, inserted: Some(0), level: Level::detect() }
     }
 
-    /// The head of a filter that was planned.
+    /// Returns the head of a filter that was planned.
     pub(crate) fn planned(spec: &Spec, plan: &Plan) -> Head {
         let design = Some(Design { capacity: plan.capacity, rate: plan.rate_asked });
         Head { design, ..Head::new(spec.hasher().clone()) }
     }
 
-    /// The head of what was made from so many different keys at once, in so many bits and with this rate. A size that was
-    /// given is kept, or nothing is made; without a rate, what it allows was asked for.
+    /// Returns the head of a structure that was built from `keys` distinct keys at once, has `bits`
+    /// bits and the false-positive rate `rate`. Fails if the specification gives a smaller size. If
+    /// the specification gives no rate, `rate` becomes the designed one.
     pub(crate) fn of_all(spec: &Spec, keys: u64, bits: u64, rate: f64) -> Result<Head> {
         let Given { p, m, .. } = spec.given();
         if let Some(m) = m.filter(|m| bits > *m) {
@@ -186,7 +210,7 @@ impl Head {
         Ok(Head { design, inserted: Some(keys), ..Head::new(spec.hasher().clone()) })
     }
 
-    /// The same, with nothing inserted yet.
+    /// Returns the same head with nothing inserted.
     pub(crate) fn emptied(&self) -> Head {
         Head { inserted: Some(0), ..self.clone() }
     }
@@ -196,28 +220,28 @@ impl Head {
         self.inserted = self.inserted.map(|before| before.saturating_add(keys as u64).min(MAX_INSERTED));
     }
 
-    /// Counts a key that is no longer there.
     pub(crate) fn count_removed(&mut self) {
         self.inserted = self.inserted.map(|before| before.saturating_sub(1));
     }
 }
 
-/// A part of the memory that a lookup reads.
+/// A range of bits that a lookup reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// Which of the filter's sections it is in.
+    /// The index of the section among those of the structure.
     pub section: usize,
-    /// The bits of that section.
+    /// The range of bits in that section.
     pub bits: Range<u64>,
 }
 
 impl Probe {
-    /// One bit of the first section.
+    /// Returns the probe of one bit in the first section.
     pub(crate) fn bit(bit: u64) -> Probe {
         Probe { section: 0, bits: bit..bit + 1 }
     }
 
-    /// Its value in these words, which are those of its section; the lowest 64 bits of it if it is longer.
+    /// Returns the value of these bits in the words of their section. If there are more than 64
+    /// bits, returns the lowest 64.
     pub fn value(&self, words: &Words) -> u64 {
         let (words, start) = (words.words(), self.bits.start);
         let (word, shift) = ((start / 64) as usize, start % 64);
@@ -229,7 +253,7 @@ impl Probe {
     }
 }
 
-/// What a file holds of a filter.
+/// The parts of a structure that a file holds.
 pub struct Parts {
     pub(crate) head: Head,
     pub(crate) params: Vec<u64>,
@@ -237,14 +261,14 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Exactly so many parameters.
+    /// Returns the parameters, or an error unless there are exactly `N`.
     pub(crate) fn params<const N: usize>(&self) -> Result<[u64; N]> {
         let count = self.params.len();
         <[u64; N]>::try_from(&self.params[..])
             .map_err(|_| FormatError::invalid(format!("{count} parameters instead of {N}")).into())
     }
 
-    /// The next section, of this type, whatever its size.
+    /// Returns the next section, which must be of type `what` but may have any size.
     pub(crate) fn section_of_any_size(&mut self, what: u32) -> Result<Words> {
         let (found, words) =
             self.sections.next().ok_or_else(|| FormatError::invalid("a section is missing"))?;
@@ -254,7 +278,7 @@ impl Parts {
         Ok(words)
     }
 
-    /// The next section, of this type and so many lines.
+    /// Returns the next section, which must be of type `what` and have `lines` lines.
     pub(crate) fn section(&mut self, what: u32, lines: u64) -> Result<Words> {
         let words = self.section_of_any_size(what)?;
         if words.lines().len() as u64 != lines {
@@ -266,8 +290,8 @@ impl Parts {
         Ok(words)
     }
 
-    /// The same for what was made from all its keys at once, each of which has a cell of its own: their number is known, and
-    /// what it was made for.
+    /// Like [`finish`](Parts::finish), for structures that are built from all their keys at once
+    /// with at least one cell per key. Their number of keys and capacity must be known and agree.
     pub(crate) fn finish_all(self, cells: u64) -> Result<Head> {
         let head = self.finish()?;
         let keys = head.inserted.filter(|keys| *keys <= cells);
@@ -277,7 +301,7 @@ impl Parts {
         Ok(head)
     }
 
-    /// Refuses sections that nobody asked for.
+    /// Returns the head, or an error if there are sections left.
     pub(crate) fn finish(mut self) -> Result<Head> {
         match self.sections.next() {
             Some(_) => Err(FormatError::invalid("there are more sections than its kind has").into()),
@@ -286,12 +310,13 @@ impl Parts {
     }
 }
 
-/// A number of a file as a smaller one; what does not fit becomes one that no parameter accepts.
+/// Converts a number from a file to 32 bits. A number that does not fit becomes `u32::MAX`, which
+/// no parameter accepts.
 pub(crate) fn small(param: u64) -> u32 {
     u32::try_from(param).unwrap_or(u32::MAX)
 }
 
-/// Bits beyond the last position are zero; whoever counts bits relies on it.
+/// Checks that the bits beyond the last position are zero, which code that counts bits relies on.
 pub(crate) fn check_tail(words: &Words, bits: u64) -> Result<(), FormatError> {
     let words = words.words();
     let (whole, rest) = ((bits / 64) as usize, bits % 64);
