@@ -1,9 +1,10 @@
-//! Whether any of several small blocked filters contains a key: for chains, where an absent key is
-//! looked up in all of them.
+//! Tests whether any of several small blocked filters contains a key. Chains need this, because an
+//! absent key is looked up in all of their filters.
 //!
-//! The bits of a digest within a line do not depend on the size of the filter. So they are computed
-//! once for each key and compared with one line of each filter, which saves a third of the time.
-//! Filters beyond the nearer caches gain nothing, since their lines do not arrive any faster.
+//! The bits of a digest within a line do not depend on the size of the filter, so they are computed
+//! once per key and compared with one line of each filter. This saves a third of the time for
+//! filters that fit in the nearer caches. Larger filters gain nothing, since their lines do not
+//! arrive any faster.
 
 use super::{Blocked, Bloom};
 use crate::arch::{Simd, prefetch};
@@ -12,7 +13,7 @@ use crate::memory::CacheLine;
 use crate::tile::{self, Lookup, Pair, Places, TILE, Tile, Tiled};
 use crate::{Digest, Level};
 
-/// Small filters in which a key has its bits in one line.
+/// A set of filters that have each key in one line.
 pub(crate) struct AnyOf<'a> {
     near: Vec<&'a [CacheLine]>,
     far: Vec<&'a [CacheLine]>,
@@ -23,7 +24,8 @@ impl<'a> AnyOf<'a> {
         AnyOf { near: Vec::new(), far: Vec::new() }
     }
 
-    /// Adds the filter if it is small and keeps each key in one line; returns whether it did.
+    /// Adds a filter if each of its keys is in one line and it has fewer than 2^32 lines. Returns
+    /// whether it was added.
     pub fn push(&mut self, filter: &'a Bloom<Blocked>) -> bool {
         let lines = filter.words.lines();
         let fits = filter.layout.lines_per_key() == 1 && u32::try_from(lines.len()).is_ok();
@@ -39,7 +41,7 @@ impl<'a> AnyOf<'a> {
         for filter in &self.far {
             Filters::<1, true>([filter]).query(level, digests, found);
         }
-        // Four at a time, a number for which the compiler unrolls the loop.
+        // Four at a time: the compiler unrolls a loop of this length.
         let (fours, rest) = self.near.as_chunks::<4>();
         for filters in fours {
             Filters::<4, false>(*filters).query(level, digests, found);
@@ -50,7 +52,7 @@ impl<'a> AnyOf<'a> {
     }
 }
 
-/// `N` filters that are asked together; with `FETCH`, ones whose lines have to be prefetched.
+/// `N` filters that are queried together. `FETCH` means that their lines have to be prefetched.
 #[derive(Clone, Copy)]
 struct Filters<'a, const N: usize, const FETCH: bool>([&'a [CacheLine]; N]);
 
@@ -68,7 +70,7 @@ impl<const N: usize, const FETCH: bool> Tiled for Filters<'_, N, FETCH> {
     fn places(&self, tile: &Tile, places: &mut LinesOfAll<N>) {
         for (lines, filter) in places.iter_mut().zip(&self.0) {
             let range = filter.len() as u64;
-            // The high half of the product, from two 32-bit multiplications that SIMD has.
+            // The high half of the product, from two 32-bit multiplications, which SIMD supports.
             for (line, digest) in lines.iter_mut().zip(tile) {
                 let x = digest.get();
                 *line = ((x >> 32) * range + (((x & 0xffff_ffff) * range) >> 32)) >> 32;
@@ -78,7 +80,7 @@ impl<const N: usize, const FETCH: bool> Tiled for Filters<'_, N, FETCH> {
 }
 
 impl<const N: usize, const FETCH: bool> Lookup for Filters<'_, N, FETCH> {
-    /// The filters themselves have the lines.
+    /// Empty, because the filters themselves hold the lines.
     type Memory = ();
 
     #[inline(always)]
@@ -88,7 +90,8 @@ impl<const N: usize, const FETCH: bool> Lookup for Filters<'_, N, FETCH> {
 
     #[inline(always)]
     fn contains_tile<S: Simd>(&self, simd: S, (): &(), tile: &Tile, at: Pair<'_, LinesOfAll<N>>) -> u64 {
-        // The bits that hold the positions of a key in the lanes of a line, which are the same in all filters.
+        // The 64 bits that contain the positions of a key in the lanes of a line, the same for all
+        // filters.
         let mut lanes = [0; TILE];
         for (lanes, digest) in lanes.iter_mut().zip(tile) {
             *lanes = digest.get().wrapping_mul(MULTIPLIER);

@@ -1,7 +1,7 @@
 //! The blocked layout: all bits of a key in one cache line, or in a few.
 //!
-//! A line is 512 bits, eight lanes of 64 bits. A key chooses a line and sets one bit in each of its
-//! lanes:
+//! A line has 512 bits: eight lanes of 64 bits. A key chooses a line and sets one bit in each of
+//! its lanes:
 //!
 //! ```text
 //!            lane 0     lane 1     lane 2            lane 7
@@ -10,10 +10,10 @@
 //! line 2    .......... .......... .......... ....... ..........
 //! ```
 //!
-//! Take it by default: a lookup costs one cache miss, and SIMD tests a whole line at once. The
-//! price is space, because keys do not fall evenly into lines: at 1 %, 10.1 bits per key instead of
-//! the 9.6 of a standard filter. Eight bits per key suit rates near 1 %; for much lower rates a key
-//! has two to four such lines. The formulas are in [`sizing::blocked`].
+//! This is the default layout: a lookup costs one cache miss, and SIMD tests a whole line at once.
+//! The price is space, because keys do not fall evenly into lines: at 1 %, 10.1 bits per key
+//! instead of the 9.6 of a standard filter. Eight bits per key suit rates near 1 %; for much lower
+//! rates a key has two to four such lines. The formulas are in [`sizing::blocked`].
 //!
 //! # References
 //!
@@ -35,11 +35,13 @@ use crate::tile::{Lookup, Pair, Places, TILE, Tile, Tiled, ones};
 use crate::{Digest, Error, Kind, Plan, Result, Spec, spec};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// One to four 512-bit lines per key, and in each line one bit in each of its eight 64-bit lanes.
+/// A layout with one to four 512-bit lines per key, where a key sets one bit in each of the eight
+/// 64-bit lanes of a line.
 ///
-/// A lookup costs one cache miss where the standard layout costs one per probe, and a line is tested by a handful of
-/// SIMD instructions. The price is space, because keys do not fall evenly into lines: 5 % more bits at a rate of 1 %,
-/// 9 % at 0.1 %. Below that one line would waste too much, and keys take two to four lines.
+/// A lookup costs one cache miss where the standard layout costs one per probe, and a few SIMD
+/// instructions test a line. The price is space, because keys do not fall evenly into lines: 5 %
+/// more bits at a rate of 1 %, 9 % at 0.1 %. Below that, one line would waste too much, and keys
+/// take two to four lines.
 ///
 /// Line `j` of a key is chosen by `x_2j` of its probe stream; the position in lane `i` is bits `16 + 6i .. 22 + 6i`
 /// of `x_2j+1`.
@@ -49,14 +51,19 @@ pub struct Blocked {
     lines_per_key: u32,
 }
 
-/// How many bits a key sets in each of its lines.
+/// The number of bits that a key sets in each of its lines.
 const LANES: u32 = 8;
 
 impl Blocked {
-    /// Up to this many lines (256 KiB) a filter is taken to lie in the cache to which prefetching would bring it.
+    /// The number of lines (256 KiB) up to which a filter is assumed to be in the cache that
+    /// prefetching would load it into.
     pub(super) const NEAR: usize = 4096;
 
-    /// A layout of so many lines, of which a key takes `lines_per_key`.
+    /// Returns a layout of `lines` lines, with `lines_per_key` lines for each key.
+    ///
+    /// # Errors
+    ///
+    /// If either number is out of range.
     pub fn new(lines: u64, lines_per_key: u32) -> Result<Blocked> {
         if !(1..=MAX_BITS / LINE_BITS).contains(&lines) {
             return Err(Error::parameter("lines", lines, "1 to 2^39 lines of 512 bits"));
@@ -67,29 +74,31 @@ impl Blocked {
         Ok(Blocked { lines, lines_per_key })
     }
 
-    /// How many lines a key takes.
+    /// Returns the number of lines that a key uses.
     pub fn lines_per_key(&self) -> u32 {
         self.lines_per_key
     }
 
-    /// Which line is the `j`-th of a digest.
+    /// Returns the index of the `j`-th line of a digest.
     #[inline(always)]
     fn line(&self, digest: Digest, j: u32) -> usize {
         reduce(digest.get().wrapping_mul(POWERS[2 * j as usize]), self.lines) as usize
     }
 
-    /// The 64 bits that hold the lane positions in the `j`-th line of a digest.
+    /// Returns the 64 bits that contain the lane positions in the `j`-th line of a digest.
     #[inline(always)]
     fn lanes(digest: Digest, j: u32) -> u64 {
         digest.get().wrapping_mul(POWERS[2 * j as usize + 1])
     }
 
-    /// Line and lane positions of the `j`-th lines of a tile, in loops that become SIMD.
+    /// Computes the line and the lane positions of the `j`-th lines of a tile, in loops that the
+    /// compiler vectorizes.
     #[inline(always)]
     fn places_in(&self, tile: &Tile, j: u32, places: &mut LinePlaces) {
         let (to_line, to_lanes) = (POWERS[2 * j as usize], POWERS[2 * j as usize + 1]);
         if let Ok(lines) = u32::try_from(self.lines) {
-            // The same high half of the product, from two 32-bit multiplications that SIMD has.
+            // The same high half of the product, from two 32-bit multiplications, which SIMD
+            // supports.
             let lines = u64::from(lines);
             for (line, digest) in places.line.iter_mut().zip(tile) {
                 let x = digest.get().wrapping_mul(to_line);
@@ -106,7 +115,8 @@ impl Blocked {
     }
 }
 
-/// Where the keys of a tile are: a line, and the bits that hold the positions in its lanes.
+/// The places of the keys of a tile: for each key a line, and the 64 bits that contain the
+/// positions in its lanes.
 #[derive(Clone, Copy)]
 pub struct LinePlaces {
     line: [u64; TILE],
@@ -122,7 +132,8 @@ impl Places for LinePlaces {
 #[inline(always)]
 fn first_lines<S: Simd, const FETCH: bool>(simd: S, lines: &[CacheLine], at: Pair<'_, LinePlaces>) -> u64 {
     let mut answer = 0;
-    // From the last key to the first: each answer is shifted in from below.
+    // From the last key to the first, so that shifting left puts the answer of key `i` into bit
+    // `i`.
     for ((line, lanes), next) in at.now.line.iter().zip(&at.now.lanes).zip(&at.next.line).rev() {
         if FETCH {
             prefetch(lines, *next as usize);
@@ -164,7 +175,7 @@ impl Lookup for Blocked {
         } else {
             first_lines::<S, true>(simd, lines, at)
         };
-        // Few non-members pass the first line, so further lines are fetched only for those that did.
+        // Few non-members pass the first line, so prefetch further lines only for the keys that do.
         for j in 1..self.lines_per_key {
             for i in ones(answer) {
                 prefetch(lines, self.line(tile[i], j));
@@ -249,7 +260,8 @@ impl Layout for Blocked {
     fn contains<S: Simd>(&self, simd: S, lines: &[CacheLine], digest: Digest) -> bool {
         let mut present = simd.test(&lines[self.line(digest, 0)], Blocked::lanes(digest, 0));
         let mut j = 1;
-        // In this order: with one line per key its answer, which cannot be predicted, must not decide a branch.
+        // In this order: with one line per key, the test must not decide a branch, because its
+        // result cannot be predicted.
         while j < self.lines_per_key && present {
             present = simd.test(&lines[self.line(digest, j)], Blocked::lanes(digest, j));
             j += 1;
@@ -324,7 +336,7 @@ impl Layout for Blocked {
     #[inline(always)]
     fn write_shared<S: Simd>(&self, simd: S, words: &AtomicWords, now: Group<'_>, next: &[u64]) {
         let (lines, count) = (words.lines(), self.lines);
-        // The next group is fetched while this one is written, key by key, as in `insert_tile`.
+        // Prefetch the next group while writing this one, key by key, as in `insert_tile`.
         let both = now.keys.len().min(next.len());
         if !now.keys.is_empty() {
             let held = words.hold(now.region);

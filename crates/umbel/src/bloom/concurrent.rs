@@ -11,10 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A [`Bloom`] filter behind `&self`, for any number of threads.
 ///
-/// A key is found from the moment its insertion has returned, by the thread that inserted it and by every thread that
-/// has since synchronised with it. Two threads that insert the same new key at the same time may both be told that it
-/// was new. Lookups never wait; an insertion into a blocked filter waits only while another thread is writing to the
-/// same part of it, one of up to 256 parts and for at most about a hundred keys. The other layouts never wait.
+/// A key is found as soon as its insertion has returned, by the thread that inserted it and by
+/// every thread that has synchronised with it since. If two threads insert the same new key at the
+/// same time, both may be told that it was new.
+///
+/// Lookups never wait. An insertion into a blocked filter waits only while another thread writes to
+/// the same part of it: one of up to 256 parts, for at most about a hundred keys. Insertions into
+/// the other layouts never wait.
 ///
 /// ```
 /// use umbel::{Blocked, Bloom, Concurrent};
@@ -34,12 +37,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Concurrent<L: Layout> {
     layout: L,
     words: AtomicWords,
-    /// As it was before this was shared: what is inserted now is counted apart.
+    /// The head from before the filter was shared. `inserted` counts the insertions since.
     head: Head,
     inserted: StripedCount,
 }
 
-/// From this many keys on, a batch is sorted before it is written: to a few there is nothing to gain by it.
+/// The smallest batch that is sorted before it is written. Sorting a smaller batch gains nothing.
 const SORT_FROM: usize = 4096;
 
 impl<L: Layout> Concurrent<L> {
@@ -49,14 +52,18 @@ impl<L: Layout> Concurrent<L> {
         Concurrent { layout, words: AtomicWords::new(words), head, inserted: StripedCount::default() }
     }
 
-    /// The filter back, once all threads are done.
+    /// Returns the filter when all threads are done.
     pub fn into_filter(self) -> Bloom<L> {
         let head = self.head_now();
         Bloom { layout: self.layout, words: self.words.into_words(), head }
     }
 
-    /// A copy of the filter as it is now, while threads go on. Whatever was inserted before is in it; of what is being
-    /// inserted meanwhile, some is.
+    /// Returns a copy of the current filter while other threads continue. It contains all keys
+    /// whose insertion has returned, and some of those being inserted.
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory.
     pub fn snapshot(&self) -> Result<Bloom<L>> {
         let mut copy = Bloom::with_head(self.layout, self.head_now())?;
         for (copy, word) in copy.words.words_mut().iter_mut().zip(self.words.words()) {
@@ -70,32 +77,33 @@ impl<L: Layout> Concurrent<L> {
         Head { inserted, ..self.head.clone() }
     }
 
-    /// The layout.
+    /// Returns the layout.
     pub fn layout(&self) -> &L {
         &self.layout
     }
 
-    /// The function that turns keys into digests.
+    /// Returns the function that turns keys into digests.
     #[inline(always)]
     pub fn hasher(&self) -> &Hasher {
         &self.head.hasher
     }
 
-    /// Inserts the key with this digest; `true` when it was certainly not there before.
+    /// Inserts the key with this digest. Returns `true` if it was certainly not there before.
     #[inline]
     pub fn insert_digest(&self, digest: Digest) -> bool {
         self.inserted.add(1);
         self.head.level.run(InsertDigestShared { layout: &self.layout, words: &self.words, digest })
     }
 
-    /// Inserts `key`; `true` when it was certainly not there before.
+    /// Inserts `key`. Returns `true` if it was certainly not there before.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.insert_digest(key.digest(self.hasher()))
     }
 
-    /// Inserts many keys, the fast way: at best some ten thousand at once, which a blocked filter sorts by the part of
-    /// it they go to, so that threads seldom meet. For that, each thread that has made such a call keeps 300 KB.
+    /// Inserts many keys, faster than one by one. Batches of about ten thousand keys or more are
+    /// best: a blocked filter sorts them by the part they are written to, so that threads seldom
+    /// wait for each other. Each thread that has inserted such a batch keeps a buffer of 300 KB.
     pub fn insert_batch<B: Batch + ?Sized>(&self, keys: &B) {
         self.inserted.add(keys.len() as u64);
         let (layout, hasher, words) = (&self.layout, self.hasher(), &self.words);
@@ -108,25 +116,25 @@ impl<L: Layout> Concurrent<L> {
         }
     }
 
-    /// Whether the key with this digest may be a member.
+    /// Returns whether the key with this digest may be a member.
     #[inline]
     pub fn contains_digest(&self, digest: Digest) -> bool {
         self.layout.contains_shared(&self.words, digest)
     }
 
-    /// Whether `key` may be a member.
+    /// Returns whether `key` may be a member.
     #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         self.contains_digest(key.digest(self.hasher()))
     }
 
-    /// Asks for many keys; the fast way.
+    /// Looks up many keys, faster than one by one.
     pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
         tile::contains_batch(self.head.level, &Shared(self.layout), &self.words, self.hasher(), keys)
     }
 }
 
-/// A count that threads do not fight over: each adds to one of a few cells, each in a cache line of its own.
+/// A counter without contention: each thread adds to one of 16 cells, each in its own cache line.
 #[derive(Debug, Default)]
 struct StripedCount([Cell; 16]);
 
@@ -147,7 +155,7 @@ impl StripedCount {
     }
 }
 
-/// Threads take the cells in turn.
+/// Returns the next number, so that threads use the cells in turn.
 fn next_cell() -> usize {
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     NEXT.fetch_add(1, Relaxed)

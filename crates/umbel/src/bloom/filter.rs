@@ -18,8 +18,8 @@ use std::convert::Infallible;
 
 /// A Bloom filter: a set that answers "certainly not" or "probably yes" in a few bits per key.
 ///
-/// This is the filter to take unless there is a reason for another kind. It is [blocked](Blocked), which costs one cache
-/// miss a lookup, and [standard](Standard) where it is small and misses do not matter.
+/// Use this filter unless there is a reason for another kind. It is [blocked](Blocked), so a lookup
+/// costs one cache miss, or [standard](Standard) if it is so small that cache misses do not matter.
 ///
 /// ```
 /// use umbel::BloomFilter;
@@ -41,8 +41,8 @@ use std::convert::Infallible;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Files of [`Bloom<Partitioned>`](Partitioned) can be loaded as a `BloomFilter`, too; files of other kinds as
-/// [`AnyFilter`].
+/// A file of a [`Bloom<Partitioned>`](Partitioned) can be loaded as a `BloomFilter`, too. Load
+/// files of other kinds as [`AnyFilter`].
 pub struct BloomFilter(pub(crate) Bits);
 
 /// A bit array in one of its layouts.
@@ -52,7 +52,7 @@ pub(crate) enum Bits {
     Blocked(Bloom<Blocked>),
 }
 
-/// Does the same with whatever layout it is.
+/// Evaluates the same expression for any layout.
 macro_rules! each {
     ($filter:expr, $inner:ident => $action:expr) => {
         match $filter {
@@ -63,7 +63,7 @@ macro_rules! each {
     };
 }
 
-/// Does the same with two of one layout; `else` when they differ.
+/// Evaluates the same expression for two filters of one layout, or `else` if the layouts differ.
 macro_rules! both {
     ($ours:expr, $theirs:expr, $a:ident, $b:ident => $action:expr, else $other:expr) => {
         match ($ours, $theirs) {
@@ -80,13 +80,13 @@ impl BloomFilter {
     ///
     /// # Errors
     ///
-    /// If `capacity` is 0, if `rate` is not between 0 and 1 or so small that digests of 64 bits cannot keep it, or if there
-    /// is not enough memory.
+    /// If `capacity` is 0, if `rate` is not between 0 and 1 or too small for 64-bit digests, or if
+    /// there is not enough memory.
     pub fn with_capacity(capacity: u64, rate: f64) -> Result<BloomFilter> {
         BloomFilter::build(&Spec::new(capacity, rate)?)
     }
 
-    /// Returns a builder: an empty filter from any sufficient settings.
+    /// Returns a builder, which makes an empty filter from any sufficient settings.
     pub fn builder() -> Builder<BloomFilter> {
         Builder::new()
     }
@@ -100,7 +100,8 @@ impl BloomFilter {
         Build::build(spec)
     }
 
-    /// Makes a filter of these keys, as large as `rate` demands. Keeps 8 bytes for each of them on the way.
+    /// Makes a filter of these keys, of the size that `rate` requires. Needs 8 bytes of temporary
+    /// memory per key.
     ///
     /// ```
     /// use umbel::BloomFilter;
@@ -125,12 +126,12 @@ impl BloomFilter {
         each!(&self.0, filter => filter.design())
     }
 
-    /// Returns how many keys were inserted; `None` after a union, which does not know.
+    /// Returns the number of insertions; `None` if it is unknown, such as after a union.
     pub fn inserted(&self) -> Option<u64> {
         each!(&self.0, filter => filter.inserted())
     }
 
-    /// Computes the false-positive rate that the theory predicts after `n` distinct keys.
+    /// Computes the false-positive rate that theory predicts after `n` distinct keys.
     ///
     /// # Errors
     ///
@@ -157,13 +158,13 @@ impl BloomFilter {
         Ok(each!(&self.0, filter => filter.try_clone_empty()?.into()))
     }
 
-    /// Forgets everything.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         each!(&mut self.0, filter => filter.clear());
     }
 
-    /// Returns the filter of the same keys in half the memory, without the keys: every bit becomes the union of two
-    /// neighbours, and the rate rises accordingly.
+    /// Returns a filter of the same keys in half the memory, without needing the keys: each bit is
+    /// the union of two neighbours. The rate rises accordingly.
     ///
     /// ```
     /// use umbel::BloomFilter;
@@ -182,13 +183,14 @@ impl BloomFilter {
         Ok(each!(&self.0, filter => filter.fold()?.into()))
     }
 
-    /// Returns the first difference that keeps the two from being combined, if there is one.
+    /// Returns the first difference that prevents combining the two filters, if there is one.
     pub fn mismatch(&self, other: &BloomFilter) -> Option<Mismatch> {
         let kinds = || Mismatch::kinds(self.kind(), other.kind());
         both!(&self.0, &other.0, a, b => a.mismatch(b), else Some(kinds()))
     }
 
-    /// Becomes the filter of both sets: exactly the one that would have come from inserting all keys of both.
+    /// Adds the keys of `other`: the result equals the filter that comes from inserting all keys of
+    /// both.
     ///
     /// ```
     /// use umbel::BloomFilter;
@@ -209,9 +211,9 @@ impl BloomFilter {
         both!(&mut self.0, &other.0, a, b => a.union(b), else Err(Error::Mismatch(kinds)))
     }
 
-    /// Becomes a filter of the keys that are in both sets. There are no false negatives, and the rate is not above that
-    /// of either; but bits that both have set for different keys stay, so a filter that is built afresh has fewer false
-    /// positives.
+    /// Keeps the keys that are in both sets. The result has no false negatives, and a rate no
+    /// higher than that of either filter. But bits that both filters set for different keys remain,
+    /// so a filter built from the common keys has fewer false positives.
     ///
     /// # Errors
     ///
@@ -221,7 +223,8 @@ impl BloomFilter {
         both!(&mut self.0, &other.0, a, b => a.intersect(b), else Err(Error::Mismatch(kinds)))
     }
 
-    /// Estimates how many keys the two sets have in common, with error bounds; `None` if their union is saturated.
+    /// Estimates the number of keys that the two sets have in common, with error bounds. Returns
+    /// `None` if their union is saturated.
     ///
     /// # Errors
     ///
@@ -231,8 +234,8 @@ impl BloomFilter {
         both!(&self.0, &other.0, a, b => a.overlap(b), else Err(Error::Mismatch(kinds)))
     }
 
-    /// Adds what was inserted into another filter of the same shape, as threads do that each fill one of their own. It is
-    /// a union that knows that both counts of insertions add up.
+    /// Adds the keys of another filter of the same shape, for threads that each fill their own.
+    /// Unlike `union`, it adds the two counts of insertions.
     ///
     /// # Errors
     ///
@@ -242,7 +245,7 @@ impl BloomFilter {
         both!(&mut self.0, &part.0, a, b => a.absorb(b), else Err(Error::Mismatch(kinds)))
     }
 
-    /// Restores the filter of these parts of a file.
+    /// Restores a filter from the parts of a file.
     pub(crate) fn restore(kind: Kind, parts: Parts) -> Result<BloomFilter> {
         AnyFilter::restore(kind, parts)?.try_into()
     }

@@ -1,5 +1,5 @@
-//! The loops around a layout, each compiled once per instruction set: single digests, tiles, and the work
-//! on each tile of a batch.
+//! The loops around a layout, each compiled once per instruction set: for single digests, for
+//! tiles, and for each tile of a batch.
 
 use super::Bloom;
 use super::layout::Layout;
@@ -10,7 +10,7 @@ use crate::memory::{AtomicWords, CacheLine};
 use crate::tile::{Lookup, Pair, Stage, TILE, Tile, Tiled, Work};
 use std::convert::Infallible;
 
-/// One digest.
+/// Looks up one digest.
 pub(super) struct ContainsDigest<'a, L: Layout> {
     pub filter: &'a Bloom<L>,
     pub digest: Digest,
@@ -24,7 +24,8 @@ impl<L: Layout> Kernel for ContainsDigest<'_, L> {
     }
 }
 
-/// One digest into owned memory; `true` when it was new. Two words, so that it travels in registers.
+/// Inserts one digest into owned memory and returns whether it was new. Has two words, so that it
+/// is passed in registers.
 pub(super) struct InsertDigest<'a, L: Layout> {
     pub filter: &'a mut Bloom<L>,
     pub digest: Digest,
@@ -40,7 +41,7 @@ impl<L: Layout> Kernel for InsertDigest<'_, L> {
     }
 }
 
-/// Digests into owned memory.
+/// Inserts digests into owned memory.
 pub(super) struct InsertTile<'a, L> {
     pub layout: &'a L,
     pub lines: &'a mut [CacheLine],
@@ -61,7 +62,8 @@ impl<L: Layout> Kernel for InsertTile<'_, L> {
     }
 }
 
-/// One tile of digests, at most 64, into owned memory; the bits of the answer are the new ones.
+/// Inserts one tile of at most 64 digests into owned memory and returns which were new, as a bit
+/// mask.
 pub(super) struct InsertTileNew<'a, L> {
     pub layout: &'a L,
     pub lines: &'a mut [CacheLine],
@@ -112,7 +114,7 @@ impl<L: Layout> Work<L> for Fill<'_> {
     }
 }
 
-/// One digest into memory that other threads use as well; `true` when it was new.
+/// Inserts one digest into memory shared with other threads and returns whether it was new.
 pub(super) struct InsertDigestShared<'a, L> {
     pub layout: &'a L,
     pub words: &'a AtomicWords,
@@ -127,7 +129,7 @@ impl<L: Layout> Kernel for InsertDigestShared<'_, L> {
     }
 }
 
-/// A layout over memory that other threads use as well.
+/// A layout over memory shared with other threads.
 #[derive(Clone, Copy)]
 pub(super) struct Shared<L>(pub L);
 
@@ -159,7 +161,7 @@ impl<L: Layout> Lookup for Shared<L> {
     }
 }
 
-/// Inserts each key of a batch into memory that other threads use as well.
+/// Inserts each key of a batch into memory shared with other threads.
 pub(super) struct FillShared<'a> {
     pub words: &'a AtomicWords,
 }
@@ -188,7 +190,7 @@ impl<L: Layout> Work<L> for FillShared<'_> {
     }
 }
 
-/// The same, sorted by region.
+/// Like [`FillShared`], but sorts the keys by region first.
 pub(super) struct SortShared<'a> {
     pub words: &'a AtomicWords,
     pub sorter: Sorter,
@@ -212,7 +214,7 @@ impl<L: Layout> Work<L> for SortShared<'_> {
     }
 }
 
-/// Writes what is left in the sorter after the last tile.
+/// Writes the keys that remain in the sorter after the last tile.
 pub(super) struct FlushShared<'a, L> {
     pub layout: &'a L,
     pub work: SortShared<'a>,
@@ -223,7 +225,8 @@ impl<L: Layout> Kernel for FlushShared<'_, L> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let SortShared { words, mut sorter } = self.work;
-        // Each thread starts somewhere else, and ends there once more, for the group that the last region put off.
+        // Each thread starts at a different region. It visits that region again at the end, to
+        // write the group that the last region held back.
         let start = sorter.somewhere();
         for region in (start..words.regions()).chain(0..=start) {
             let (now, next) = sorter.turn(region);

@@ -4,7 +4,7 @@
 //! inserted, k ones that it probably was. Keys cannot be removed, since a bit may belong to several
 //! of them. The layouts differ in where the bits of a key are:
 //!
-//! | layout | bits per key at 1 % | cache lines a lookup touches | take it |
+//! | layout | bits per key at 1 % | cache lines a lookup touches | use it |
 //! | --- | --- | --- | --- |
 //! | [`Blocked`] | 10.1 | 1, and 2 to 4 below about 0.05 % | by default |
 //! | [`Standard`] | 9.6 | up to k; 2 on average for a non-member | when space matters most, or the filter is small |
@@ -76,10 +76,10 @@ use crate::{
 use kernels::Fill;
 use std::convert::Infallible;
 
-/// A Bloom filter: bits, a layout that says which of them belong to a digest, and a hash.
+/// A Bloom filter: an array of bits, a layout that maps digests to bits, and a hash.
 ///
-/// There are no false negatives: what was inserted is always found. What was not is found with the rate the filter
-/// was planned for, as long as it holds no more keys than that.
+/// There are no false negatives: an inserted key is always found. Any other key is found with at
+/// most the planned rate, as long as the filter holds no more keys than planned.
 pub struct Bloom<L: Layout> {
     layout: L,
     words: Words,
@@ -87,19 +87,29 @@ pub struct Bloom<L: Layout> {
 }
 
 impl<L: Layout> Bloom<L> {
-    /// One digest, in a loop that is compiled for an instruction set.
+    /// Looks up one digest in a loop that is compiled for an instruction set.
     #[inline(always)]
     pub(crate) fn contains_with<S: Simd>(&self, simd: S, digest: Digest) -> bool {
         self.layout.contains(simd, self.words.lines(), digest)
     }
 
-    /// An empty filter for `capacity` keys with a false-positive rate of `rate`, hashed with the fast hash. It has
-    /// this layout however small it is; [`AnyFilter::build`](crate::AnyFilter::build) knows better for small ones.
+    /// Makes an empty filter for `capacity` keys with a false-positive rate of `rate` and the fast
+    /// hash. It has this layout even if it is small; [`AnyFilter::build`](crate::AnyFilter::build)
+    /// and [`BloomFilter`] choose a better one for small filters.
+    ///
+    /// # Errors
+    ///
+    /// If `capacity` is 0, if `rate` is not between 0 and 1 or too small for 64-bit digests, or if
+    /// there is not enough memory.
     pub fn with_capacity(capacity: u64, rate: f64) -> Result<Bloom<L>> {
         Bloom::build(&Spec::new(capacity, rate)?)
     }
 
-    /// An empty filter of exactly this layout.
+    /// Makes an empty filter of exactly this layout.
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory.
     pub fn with_layout(layout: L, hasher: Hasher) -> Result<Bloom<L>> {
         Bloom::with_head(layout, Head::new(hasher))
     }
@@ -112,7 +122,7 @@ impl<L: Layout> Bloom<L> {
         Bloom { layout, words, head }
     }
 
-    /// Returns the filter of the same keys in half the memory, without the keys; see
+    /// Returns a filter of the same keys in half the memory, without needing the keys; see
     /// [`BloomFilter::fold`].
     ///
     /// # Errors
@@ -122,17 +132,17 @@ impl<L: Layout> Bloom<L> {
         Set::fold(self)
     }
 
-    /// The layout.
+    /// Returns the layout.
     pub fn layout(&self) -> &L {
         &self.layout
     }
 
-    /// The memory.
+    /// Returns the memory of the bits.
     pub fn words(&self) -> &Words {
         &self.words
     }
 
-    /// The words, to be changed by a kind that has this filter as a part.
+    /// Returns the words for a kind that contains this filter as a part.
     #[inline(always)]
     pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         self.words.words_mut()
@@ -234,7 +244,7 @@ impl<L: Layout> Set for Bloom<L> {
         let layout = self.layout.folded()?;
         let mut folded = Bloom::with_head(layout, self.head.clone())?;
         L::fold(self.words.lines(), folded.words.lines_mut());
-        // The rate it was planned for is now reached with fewer keys, or never.
+        // With half the bits, the planned rate allows fewer keys, or none.
         folded.head.design = self.head.design.and_then(|design| {
             let keeps = |n| layout.predicted_rate(n).is_ok_and(|rate| rate <= design.rate);
             greatest(1..=design.capacity, keeps).map(|capacity| Design { capacity, ..design })
@@ -279,7 +289,8 @@ impl<L: Layout> Filter for Bloom<L> {
 
     #[inline]
     fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        // Hashed outside the kernel: in the caller's loop what depends only on the seed is computed once.
+        // Hash outside the kernel, so that a caller's loop computes values that depend only on the
+        // seed once.
         self.contains_digest(key.digest(self.hasher()))
     }
 

@@ -5,12 +5,12 @@
 //! partitioned:   ..1......|......1..|.1.......|.......1.    one bit in each of k slices
 //! ```
 //!
-//! Take the standard layout when space matters most or the filter is small: 9.6 bits per key at
-//! 1 %, but a cache miss per probe. A lookup of a member takes k probes; a lookup of a non-member
-//! ends at the first zero bit, after two probes on average when half of the bits are set. The
-//! partitioned layout takes as long. It has log2(1 / rate) slices, rounded up, so that it often
-//! takes more bits and errs less than asked for: at 1 %, seven slices, 10.1 bits per key and a rate
-//! of 0.78 %.
+//! Use the standard layout if space matters most or the filter is small: it takes 9.6 bits per key
+//! at 1 %, but a cache miss per probe. A lookup of a member takes k probes. A lookup of a
+//! non-member ends at the first zero bit, after two probes on average if half of the bits are set.
+//! The partitioned layout takes as long. Its number of slices is log2(1 / rate) rounded up, so it
+//! often takes more bits and has a lower rate than requested: at 1 %, seven slices, 10.1 bits per
+//! key and a rate of 0.78 %.
 //!
 //! The two differ only in where probe `i` may land, so their loops are written once, over
 //! [`Scatter`]. Filters with scattered counters use the same lookup loop with another test of a
@@ -37,15 +37,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The filter of Bloom 1970: `k` bits anywhere among `m`.
 ///
-/// It needs the least space of the three layouts and the most cache misses. A lookup of a non-member ends at the
-/// first zero bit, after two probes on average when the filter is half full.
+/// This layout needs the least space of the three and causes the most cache misses. A lookup of a
+/// non-member ends at the first zero bit, after two probes on average when the filter is half full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standard {
     bits: u64,
     hashes: u32,
 }
 
-/// The filter of Mullin and of Almeida et al.: `k` slices, and in each slice one bit.
+/// The filter of Mullin and of Almeida et al.: `k` slices, with one bit per key in each.
 ///
 /// Every key sets exactly `k` bits. At equal size its rate is slightly above the standard filter's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,11 @@ pub(crate) fn check_hashes(hashes: u32) -> Result<()> {
 }
 
 impl Standard {
-    /// A layout of `bits` bits (m) and `hashes` probes (k).
+    /// Returns a layout of `bits` bits (m) and `hashes` probes (k).
+    ///
+    /// # Errors
+    ///
+    /// If either number is out of range.
     pub fn new(bits: u64, hashes: u32) -> Result<Standard> {
         check_hashes(hashes)?;
         if !(1..=MAX_BITS).contains(&bits) {
@@ -71,7 +75,7 @@ impl Standard {
         Ok(Standard { bits, hashes })
     }
 
-    /// The positions of a digest, for kinds that keep something beside the bits.
+    /// Returns the positions of a digest, for kinds that store more than the bits.
     #[inline(always)]
     pub(crate) fn positions(self, digest: Digest) -> impl Iterator<Item = u64> {
         digest.stream().take(self.hashes as usize).map(move |x| reduce(x, self.bits))
@@ -79,7 +83,11 @@ impl Standard {
 }
 
 impl Partitioned {
-    /// A layout of `hashes` slices (k) of `slice_bits` bits each.
+    /// Returns a layout of `hashes` slices (k) of `slice_bits` bits each.
+    ///
+    /// # Errors
+    ///
+    /// If either number is out of range.
     pub fn new(slice_bits: u64, hashes: u32) -> Result<Partitioned> {
         check_hashes(hashes)?;
         let bits = slice_bits.checked_mul(hashes.into());
@@ -93,7 +101,7 @@ impl Partitioned {
         Ok(Partitioned { slice_bits, hashes })
     }
 
-    /// How many bits a slice has.
+    /// Returns the number of bits in a slice.
     pub fn slice_bits(&self) -> u64 {
         self.slice_bits
     }
@@ -113,21 +121,22 @@ impl Partitioned {
     }
 }
 
-/// Where probe `i` of a digest lands, and what it asks of the cell there. Cells are bits unless said otherwise.
+/// The cells that the probes of a digest land on, and the test of such a cell. Cells are bits by
+/// default.
 pub(crate) trait Scatter: Copy {
-    /// How many probes a digest has.
+    /// Returns the number of probes per digest.
     fn probes(self) -> u32;
 
-    /// The cell of probe `i`, which draws `x` from the stream.
+    /// Returns the cell of probe `i`, whose number from the stream is `x`.
     fn position(self, i: u32, x: u64) -> u64;
 
-    /// The word in which a cell starts.
+    /// Returns the index of the word in which a cell starts.
     #[inline(always)]
     fn word(self, position: u64) -> usize {
         split(position).0
     }
 
-    /// Whether the cell lets the probe pass that draws `x`.
+    /// Returns whether the cell passes the probe whose number from the stream is `x`.
     #[inline(always)]
     fn passes(self, words: &[u64], position: u64, x: u64) -> bool {
         let _ = x;
@@ -160,13 +169,13 @@ impl Scatter for Partitioned {
     }
 }
 
-/// The word and the bit in it.
+/// Returns the index of the word, and the bit in that word.
 #[inline(always)]
 fn split(position: u64) -> (usize, u32) {
     ((position / 64) as usize, (position % 64) as u32)
 }
 
-/// Where the first probe of each key of a tile lands.
+/// The positions of the first probes of a tile.
 #[derive(Clone, Copy)]
 pub struct FirstPositions([u64; TILE]);
 
@@ -295,8 +304,9 @@ macro_rules! scattered_layout {
 
             #[inline(always)]
             fn insert_shared<S: Simd>(&self, _: S, words: &AtomicWords, digest: Digest) -> bool {
-                // Looking before writing would bring each line here twice, once to be read and once to be written, and
-                // skipping the bits that happen to be set would cost more in mispredicted branches than it saves.
+                // No test before the write: it would fetch each line twice, once for reading and
+                // once for writing, and skipping bits that are already set would cost more in
+                // mispredicted branches than it saves.
                 let mut present = 1;
                 for (i, x) in (0..self.hashes).zip(digest.stream()) {
                     let (word, bit) = split(self.position(i, x));
@@ -333,14 +343,14 @@ scattered_layout!(
     |layout: &Partitioned| layout.slice_bits * u64::from(layout.hashes)
 );
 
-/// Joins the bits `2i` and `2i + 1`: a position in half the range is half the position.
+/// Joins bits `2i` and `2i + 1`. A position in half the range is half the position.
 fn fold(from: &[u64], to: &mut [u64]) {
     for (pair, folded) in from.chunks_exact(2).zip(to) {
         *folded = join_pairs(pair[0]) | join_pairs(pair[1]) << 32;
     }
 }
 
-/// The OR of each pair of bits, in the low half.
+/// Returns the OR of each pair of bits, in the low half.
 fn join_pairs(word: u64) -> u64 {
     let mut bits = (word | word >> 1) & 0x5555_5555_5555_5555;
     for (shift, mask) in [
@@ -355,10 +365,10 @@ fn join_pairs(word: u64) -> u64 {
     bits
 }
 
-/// How many of the bits `from..to` are set.
+/// Counts the set bits among `from..to`.
 fn count_ones(words: &[u64], from: u64, to: u64) -> u64 {
     let start = (from / 64) as usize;
-    // Set bits from the start of the first word up to `end`.
+    // The number of set bits from the start of the first word up to `end`.
     let below = |end: u64| {
         let (whole, rest) = split(end);
         let partial = if rest == 0 { 0 } else { words[whole] & ((1 << rest) - 1) };
@@ -380,11 +390,20 @@ pub(crate) fn contains<L: Scatter>(layout: L, words: &[u64], digest: Digest) -> 
     true
 }
 
-/// Round by round over the tile: probe `i` of all keys that are still in, the next probe prefetched on the way.
+/// Looks up a tile in rounds. Each round tests one probe of every remaining key and prefetches its
+/// next one. The remaining keys are the first `alive` entries of three arrays:
 ///
-/// A key at a time, every non-member ends in a branch that cannot be predicted, and its misses wait for each other.
-/// Here survivors are compacted without a branch, and a whole round of misses is under way at once. The first round
-/// also asks for the first probes of the tile that comes next.
+/// ```text
+/// key[s]        the index of the key in the tile
+/// x[s]          the number of its stream for this round
+/// position[s]   the cell that this number selects, prefetched in the previous round
+/// ```
+///
+/// Each round moves the entries of the keys that pass to the front.
+///
+/// Testing one key at a time would end every non-member in a branch that cannot be predicted, and
+/// its cache misses would wait for each other. Here keys are moved without a branch, and all cache
+/// misses of a round overlap. The first round also prefetches the first probes of the next tile.
 #[inline(always)]
 fn contains_tile<L: Scatter>(layout: L, words: &[u64], tile: &Tile, at: Pair<'_, FirstPositions>) -> u64 {
     let mut position = at.now.0;
@@ -428,12 +447,12 @@ fn insert<L: Scatter>(layout: L, words: &mut [u64], digest: Digest) -> bool {
     present & 1 == 0
 }
 
-/// From this many words on (4 MiB), a filter is taken to live outside the caches.
+/// The number of words (4 MiB) from which a filter is assumed not to fit in the caches.
 pub(crate) const OUT_OF_CACHE: usize = 512 << 10;
 
-/// Asks for all cells of a tile that is about to be inserted. Inside the caches that would only cost time: nothing
-/// waits for what was read, so the processor has many misses under way by itself. Outside, a tile of prefetches has
-/// more.
+/// Prefetches all cells of a tile that is about to be inserted. For a filter in the caches that
+/// would only cost time: no instruction waits for the cells that are read, so the processor
+/// overlaps many misses by itself. Outside the caches, a tile of prefetches overlaps more.
 #[inline(always)]
 pub(crate) fn fetch_to_insert<L: Scatter>(layout: L, words: &[u64], tile: &[Digest]) {
     if words.len() < OUT_OF_CACHE {
@@ -451,7 +470,8 @@ pub(crate) fn fetch_to_insert<L: Scatter>(layout: L, words: &[u64], tile: &[Dige
 #[inline(always)]
 fn insert_tile<L: Scatter>(layout: L, words: &mut [u64], tile: &[Digest]) {
     fetch_to_insert(layout, words, tile);
-    // Probe by probe over eight keys: each stream is a chain of multiplications, but they do not wait for each other.
+    // Probe by probe over eight keys: each stream is a chain of multiplications, and eight
+    // independent chains overlap.
     let mut groups = tile.chunks_exact(8);
     for group in groups.by_ref() {
         let mut x: [u64; 8] = std::array::from_fn(|lane| group[lane].get());

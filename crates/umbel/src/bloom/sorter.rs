@@ -1,24 +1,26 @@
-//! Keys collected by the region of memory they will be written to.
+//! Collects keys by the region of memory that they will be written to.
 
 use crate::TILE;
 use crate::memory::{AtomicWords, LINE_WORDS};
 use std::cell::Cell;
 
-/// A pigeonhole for every region.
+/// A sorter with a bucket of keys for every region.
 ///
-/// A thread that writes a group of keys to one region pays for the right to do so, and for the cache misses that other
-/// threads cause it, once per group instead of once per key. A group is put off until the next one is complete, so that
-/// its lines can be fetched meanwhile.
+/// Writing to a region requires holding it, and other threads' writes cause cache misses there. A
+/// thread that writes a group of keys at once pays for both once per group instead of once per key.
+/// A complete group is held back until the next one is complete, so that its lines can be
+/// prefetched in the meantime.
 #[derive(Debug)]
 pub struct Sorter {
-    /// [`STRIDE`] places for each region.
+    /// The buckets: [`STRIDE`] places for each region.
     keys: Box<[u64]>,
-    /// How many of them are taken.
+    /// The number of keys in each bucket.
     taken: [u32; MAX_REGIONS],
-    /// The regions that have enough: the first `complete` of these.
+    /// The regions with a complete group are the first `complete` of these.
     regions: [u16; TILE + 1],
     complete: usize,
-    /// The group put off last and the one before it, in turns; then the size and the region of the last.
+    /// The group held back last and the one before it, in turns. `count` and `region` are the size
+    /// and the region of the last.
     waiting: [[u64; STRIDE]; 2],
     turns: usize,
     count: usize,
@@ -33,20 +35,22 @@ pub struct Group<'a> {
 
 const MAX_REGIONS: usize = AtomicWords::MAX_REGIONS;
 
-/// The keys of a full group. Larger groups did not make two threads faster.
+/// The number of keys in a complete group. Larger groups did not make two threads faster.
 const GROUP_KEYS: u32 = 64;
 
-/// Room for a group and the tile that may arrive before it is taken out. An odd number of cache lines spreads the ends
-/// of the groups over the sets of the cache: a precaution, no difference was measured.
+/// The size of a bucket: a group, and the tile that may arrive before the group is taken out. An
+/// odd number of cache lines spreads the ends of the groups over the sets of the cache. This is a
+/// precaution; no difference was measured.
 const STRIDE: usize = GROUP_KEYS as usize + TILE + LINE_WORDS;
 
 thread_local! {
-    /// The pigeonholes of the last batch: fresh memory for every one would cost as much as the batch itself.
+    /// The buckets of the last batch, for reuse: allocating new ones for every batch would cost as
+    /// much as the batch itself.
     static SPARE: Cell<Option<Box<[u64]>>> = const { Cell::new(None) };
 }
 
 impl Sorter {
-    /// For at most [`MAX_REGIONS`] regions.
+    /// Makes a sorter for at most [`MAX_REGIONS`] regions.
     pub(super) fn new(regions: usize) -> Sorter {
         let spare = SPARE.take().filter(|keys| keys.len() >= regions * STRIDE);
         Sorter {
@@ -61,32 +65,33 @@ impl Sorter {
         }
     }
 
-    /// Leaves the memory to the next sorter of this thread.
+    /// Leaves the memory for the next sorter of this thread.
     pub(super) fn retire(self) {
-        // When the thread is at its end the memory goes with it.
+        // If the thread is exiting, the memory is freed instead.
         let _ = SPARE.try_with(|spare| spare.set(Some(self.keys)));
     }
 
-    /// To sort at most a tile of keys, after which the complete groups have to be taken out.
+    /// Prepares to sort at most one tile of keys. Take out the complete groups afterwards.
     #[inline(always)]
     pub(super) fn sort(&mut self) -> Sorting<'_> {
         let Sorter { keys, taken, regions, complete, .. } = self;
         Sorting { keys, taken, regions, complete }
     }
 
-    /// A region that has enough keys, if there is one.
+    /// Returns a region with a complete group, if there is one.
     #[inline(always)]
     pub(super) fn full(&mut self) -> Option<usize> {
         self.complete = self.complete.checked_sub(1)?;
         Some(self.regions[self.complete].into())
     }
 
-    /// The region of one of the last keys.
+    /// Returns the region of a recent key, as a starting point that differs between threads.
     pub(super) fn somewhere(&self) -> usize {
         self.regions[0].into()
     }
 
-    /// Takes out the keys of a region and puts them off; the group put off before, and these.
+    /// Takes the keys of a region out and holds them back. Returns the group that was held back
+    /// before, and these keys.
     #[inline(always)]
     pub(super) fn turn(&mut self, region: usize) -> (Group<'_>, &[u64]) {
         let start = region * STRIDE;
@@ -101,7 +106,8 @@ impl Sorter {
     }
 }
 
-/// The parts of a [`Sorter`] that sorting needs, borrowed apart so that they stay in registers.
+/// The fields of a [`Sorter`] that sorting needs, borrowed separately so that they stay in
+/// registers.
 pub(super) struct Sorting<'a> {
     keys: &'a mut [u64],
     taken: &'a mut [u32; MAX_REGIONS],
@@ -115,7 +121,8 @@ impl Sorting<'_> {
         let taken = self.taken[region];
         self.keys[region * STRIDE + taken as usize] = x;
         self.taken[region] = taken + 1;
-        // Without a branch: the region is written down always and counted when it has just got enough.
+        // Branch-free: always store the region, but advance only if its group has just become
+        // complete.
         self.regions[*self.complete] = region as u16;
         *self.complete += usize::from(taken + 1 == GROUP_KEYS);
     }

@@ -1,4 +1,4 @@
-//! Bytes as pairs of hexadecimal digits.
+//! Encodes bytes as pairs of hexadecimal digits, and decodes them.
 
 /// Returns bytes as pairs of digits, in lower case.
 pub fn encode(bytes: &[u8]) -> String {
@@ -6,7 +6,8 @@ pub fn encode(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Parses pairs of digits, in either case, and appends the bytes. Returns `None`, and appends nothing, for any other text.
+/// Parses pairs of digits, in either case, and appends the bytes. For any other text, returns
+/// `None` and appends nothing.
 pub fn decode(digits: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
     let start = bytes.len();
     for pair in digits.chunks(2) {
