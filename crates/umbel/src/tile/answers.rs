@@ -1,14 +1,14 @@
-//! The answers to tiles and to batches: one bit per key.
+//! The answers to tiles and batches: one bit per key.
 
 use super::TILE;
 
-/// The answers of the first `len` keys of a tile.
+/// Returns a mask of the answers of the first `len` keys of a tile.
 #[inline(always)]
 pub(crate) fn low_bits(len: usize) -> u64 {
     if len >= TILE { !0 } else { (1 << len) - 1 }
 }
 
-/// The positions of the set bits.
+/// Returns the positions of the set bits.
 #[inline(always)]
 pub(crate) fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -39,7 +39,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Makes answers of no keys, with room for exactly this number.
+    /// Makes an empty list of answers, with room for exactly this many keys.
     pub(crate) fn with_capacity(keys: usize) -> Answers {
         Answers { tiles: vec![0; keys.div_ceil(TILE)], len: 0 }
     }
@@ -48,12 +48,13 @@ impl Answers {
     #[inline(always)]
     pub(crate) fn push_tile(&mut self, tile: u64, len: usize) {
         debug_assert!(self.len.is_multiple_of(TILE) && (1..=TILE).contains(&len));
-        // Without the call that `push` has for a vector that is full: see `Hashed::digest_tile`.
+        // Not `push`: its call for a full vector would be in the hot loop; see
+        // `Hashed::digest_tile`.
         self.tiles[self.len / TILE] = tile;
         self.len += len;
     }
 
-    /// Appends the answers to the next keys. All batches but the last are whole tiles.
+    /// Appends the answers to the next keys. All batches but the last must consist of full tiles.
     pub(crate) fn append(&mut self, next: &Answers) {
         debug_assert!(self.len.is_multiple_of(TILE));
         let at = self.len / TILE;
@@ -61,32 +62,33 @@ impl Answers {
         self.len += next.len;
     }
 
-    /// How many keys were asked for.
+    /// Returns the number of keys that were looked up.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no key was asked for.
+    /// Returns whether no keys were looked up.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether key `index` may be a member; `None` beyond the batch.
+    /// Returns whether key `index` may be a member; `None` beyond the batch.
     pub fn get(&self, index: usize) -> Option<bool> {
         (index < self.len).then(|| self.tiles[index / TILE] >> (index % TILE) & 1 == 1)
     }
 
-    /// How many keys may be members.
+    /// Returns the number of keys that may be members.
     pub fn count(&self) -> u64 {
         self.tiles.iter().map(|tile| u64::from(tile.count_ones())).sum()
     }
 
-    /// The answers in order.
+    /// Returns an iterator over the answers in order.
     pub fn iter(&self) -> impl Iterator<Item = bool> {
         (0..self.len).map(|index| self.tiles[index / TILE] >> (index % TILE) & 1 == 1)
     }
 
-    /// The answers as bits, 64 keys to a word, the first key in the lowest bit; unused bits are zero.
+    /// Returns the answers as bits: 64 keys per word, with the first key in the lowest bit. Unused
+    /// bits are zero.
     pub fn as_words(&self) -> &[u64] {
         &self.tiles
     }

@@ -1,4 +1,4 @@
-//! Hashing a batch without looking its keys up.
+//! Hashes a batch without looking up its keys.
 
 use super::TILE;
 use crate::arch::{Kernel, Simd};
@@ -6,7 +6,7 @@ use crate::hash::Ends;
 use crate::key::Visitor;
 use crate::{Batch, Digest, Hasher, Level};
 
-/// Hashes consecutive keys of a batch, from `start` on: as many as there are digests.
+/// Hashes as many consecutive keys of a batch as there are digests, beginning with key `start`.
 pub(crate) fn hash<B: Batch + ?Sized>(
     level: Level,
     keys: &B,
@@ -17,14 +17,15 @@ pub(crate) fn hash<B: Batch + ?Sized>(
     keys.visit(Hash { level, start, hasher, digests });
 }
 
-/// How many keys [`chunks`] hashes at a time: enough that the first tile of a chunk, which nothing has prefetched, does not
-/// count, and few enough that their digests stay in the caches.
+/// The number of keys that [`chunks`] hashes at a time. It is large enough that the first tile of a
+/// chunk, which is not prefetched, does not matter, and small enough that the digests stay in the
+/// caches.
 pub(crate) const CHUNK: usize = 256 * TILE;
 
-/// Hashes a batch and passes its digests to `work`, 16384 at a time, until one returns an error.
+/// Hashes a batch and passes its digests to `work`, 16384 at a time, until it returns an error.
 ///
-/// The loops behind `work` are compiled for digests only, not again for every type of batch. That is the way for the types
-/// that are one of many kinds, each with loops of its own.
+/// The loops behind `work` are compiled for digests only, not again for every type of batch. Use
+/// this in types such as `AnyFilter`, where each of many kinds has its own loops.
 pub(crate) fn chunks<B: Batch + ?Sized, E>(
     keys: &B,
     hasher: &Hasher,
@@ -39,8 +40,8 @@ pub(crate) fn chunks<B: Batch + ?Sized, E>(
     Ok(())
 }
 
-/// Hashes a batch and passes the digests of each tile to `work`, until one returns an error. For kinds that have nothing to
-/// prefetch, or whose tile operations prefetch by themselves.
+/// Hashes a batch and passes the digests of each tile to `work`, until it returns an error. For
+/// kinds that have nothing to prefetch, or whose tile operations prefetch by themselves.
 pub(crate) fn each<B: Batch + ?Sized, E>(
     keys: &B,
     hasher: &Hasher,

@@ -1,4 +1,4 @@
-//! Lookups of one tile and of a batch, for every structure that can test a tile.
+//! Lookups of single tiles and of batches, for every structure that can test a tile.
 
 use super::pipeline::{Pair, Stage, Tiled, Work};
 use super::{Answers, TILE, Tile, low_bits};
@@ -17,8 +17,8 @@ pub trait Lookup: Tiled {
     /// Prefetches the cells that a lookup of each key reads first.
     fn prefetch(&self, memory: &Self::Memory, places: &Self::Places);
 
-    /// Tests a tile: bit `i` of the answer tells whether key `i` may be a member. Prefetches the places `at.next` on the
-    /// way, one key with each key.
+    /// Tests a tile: bit `i` of the answer is set if key `i` may be a member. Prefetches the places
+    /// `at.next` at the same time, one key with each key.
     fn contains_tile<S: Simd>(
         &self,
         simd: S,
@@ -28,12 +28,12 @@ pub trait Lookup: Tiled {
     ) -> u64;
 }
 
-/// Looks up to 64 digests up; those behind them are ignored.
+/// Looks up as many as 64 digests; any others are ignored.
 pub(crate) fn contains_tile<L: Lookup>(level: Level, layout: &L, memory: &L::Memory, tile: &[Digest]) -> u64 {
     level.run(ContainsTile { layout, memory, tile: &tile[..tile.len().min(TILE)] })
 }
 
-/// Looks a batch up.
+/// Looks up a batch.
 pub(crate) fn contains_batch<L: Lookup, B: Batch + ?Sized>(
     level: Level,
     layout: &L,
@@ -46,7 +46,7 @@ pub(crate) fn contains_batch<L: Lookup, B: Batch + ?Sized>(
     work.answers
 }
 
-/// Looks digests up, and adds the answers to those in `found`, one bit per digest.
+/// Looks up digests and sets the bits of those found in `found`, which has one bit per digest.
 pub(crate) fn mark_found<L: Lookup>(
     level: Level,
     layout: &L,
@@ -58,7 +58,7 @@ pub(crate) fn mark_found<L: Lookup>(
     let Ok(_) = super::run(level, layout, &Hasher::default(), &Hashed(digests), work);
 }
 
-/// A place for the answers of a batch, tile by tile.
+/// A destination for the answers of a batch, tile by tile.
 trait Sink {
     fn push_tile(&mut self, answers: u64, len: usize);
 }
@@ -70,7 +70,7 @@ impl Sink for Answers {
     }
 }
 
-/// Answers of other structures, to which those of this one are added.
+/// Adds the answers to those of other structures.
 impl Sink for slice::IterMut<'_, u64> {
     #[inline(always)]
     fn push_tile(&mut self, answers: u64, _: usize) {

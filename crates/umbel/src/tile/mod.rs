@@ -1,7 +1,9 @@
-//! The tile: up to 64 keys that are hashed, prefetched and tested together, and the one loop that walks a batch by them.
+//! A tile is a group of up to 64 keys that are hashed, prefetched and tested together. This module
+//! has the loop that passes a batch through a structure, tile by tile.
 //!
-//! A lookup in a filter larger than the caches waits for memory, about as long as it takes to hash twenty keys. So a batch
-//! is cut into tiles, and while the processor works on one tile the memory works on the next:
+//! A lookup in a filter larger than the caches waits for memory, about as long as it takes to hash
+//! twenty keys. So a batch is cut into tiles, and while the processor works on one tile, memory
+//! loads the next:
 //!
 //! ```text
 //!              tile 0         tile 1         tile 2         tile 3
@@ -14,21 +16,23 @@
 //!   answers                  0110...1       0000...1       1110...0    00...01     one u64 for each tile
 //! ```
 //!
-//! Only the first tile of a batch is prefetched in one burst. Every other tile is prefetched while the tile before it is
-//! tested, one key with each key, because a burst of 64 requests would fill the processor's miss buffers and stop it.
+//! Only the first tile of a batch is prefetched in one burst. Every other tile is prefetched while
+//! the tile before it is tested, one key with each key, because a burst of 64 requests would fill
+//! the processor's miss buffers and stall it.
 //!
-//! The parts, in the order in which a batch meets them:
+//! The parts, in the order in which a batch passes through them:
 //!
 //! | part | does |
 //! | --- | --- |
-//! | [`run`] | cuts a batch into tiles, hashes the next tile and hands two consecutive ones to its work |
+//! | [`run`] | cuts a batch into tiles, hashes the next tile and passes two consecutive ones to its work |
 //! | [`Stage`] | one tile: its digests and their places |
 //! | [`Tiled`] | a structure that computes places |
 //! | [`Lookup`] | a structure that prefetches places and tests a tile |
-//! | [`Work`] | the treatment of each tile: look up, insert, decode, sort |
+//! | [`Work`] | the operation on each tile: look up, insert, decode, sort |
 //! | [`Answers`] | one bit for each key of a batch |
 //!
-//! A kind without places to prefetch, or one whose tile operations prefetch by themselves, walks a batch with [`each`].
+//! A kind without places to prefetch, or one whose tile operations prefetch by themselves,
+//! processes a batch with [`each`].
 
 mod answers;
 mod hash;
@@ -48,8 +52,8 @@ use crate::Digest;
 /// The number of digests in a full tile.
 pub const TILE: usize = 64;
 
-/// A full tile. A tile with fewer keys is followed by arbitrary digests whose answers are discarded: loops of a fixed length
-/// compile to better code.
+/// The digests of a full tile. A tile with fewer keys is padded with arbitrary digests whose
+/// answers are discarded, because loops of a fixed length compile to better code.
 pub type Tile = [Digest; TILE];
 
 /// Splits digests into a tile, whose answers fit into a word, and the rest.

@@ -7,10 +7,11 @@ use crate::key::Visitor;
 use crate::{Batch, Digest, Hasher, Level};
 use std::ops::Range;
 
-/// A structure that knows where the cells of a digest are.
+/// A structure that can compute where the cells of a digest are.
 ///
-/// Loops over tiles work on a copy of it. A copy on the stack stays in registers, whereas the fields behind a reference
-/// would be loaded again after every store: a tenth of the time of a lookup.
+/// Loops over tiles work on a copy of it. A copy on the stack stays in registers, whereas fields
+/// behind a reference would be loaded again after every store, which takes a tenth of the time of a
+/// lookup.
 #[doc(hidden)]
 pub trait Tiled: Copy {
     /// The places of the keys of one tile.
@@ -26,8 +27,8 @@ pub trait Places: Copy {
     const EMPTY: Self;
 }
 
-/// The places of the current tile and of the next one. After the last tile both are the same: prefetching lines that
-/// have arrived costs nothing.
+/// The places of the current tile and of the next one. For the last tile both are the same:
+/// prefetching lines that have already arrived costs nothing.
 #[derive(Clone, Copy)]
 pub struct Pair<'a, P> {
     pub now: &'a P,
@@ -36,9 +37,9 @@ pub struct Pair<'a, P> {
 
 /// One tile: its digests and their places.
 pub struct Stage<'k, L: Tiled> {
-    /// The digests, if the batch has them.
+    /// The digests, if the batch already has them.
     hashed: Option<&'k Tile>,
-    /// The digests otherwise.
+    /// The digests otherwise, computed from the keys.
     tile: Tile,
     len: usize,
     places: L::Places,
@@ -50,7 +51,7 @@ impl<L: Tiled> Stage<'_, L> {
         Stage { hashed: None, tile: [Digest::default(); TILE], len: 0, places: L::Places::EMPTY }
     }
 
-    /// Places at most 64 digests.
+    /// Makes a stage of at most 64 digests and computes their places.
     #[inline(always)]
     pub(crate) fn new(layout: &L, digests: &[Digest]) -> Self {
         let mut stage = Stage::empty();
@@ -60,13 +61,13 @@ impl<L: Tiled> Stage<'_, L> {
         stage
     }
 
-    /// The digests of the tile and, behind them, arbitrary ones.
+    /// Returns the digests of the tile, followed by arbitrary ones up to a full tile.
     #[inline(always)]
     pub(crate) fn tile(&self) -> &Tile {
         self.hashed.unwrap_or(&self.tile)
     }
 
-    /// The digests of the tile.
+    /// Returns the digests of the tile.
     #[inline(always)]
     pub(crate) fn digests(&self) -> &[Digest] {
         &self.tile()[..self.len]
@@ -83,22 +84,22 @@ impl<L: Tiled> Stage<'_, L> {
     }
 }
 
-/// The treatment of each tile of a batch.
+/// The operation on each tile of a batch.
 ///
-/// A trait and not a closure: a closure cannot be marked `inline(always)`, and one that is not inlined is compiled
-/// without the instruction set of its caller.
+/// This is a trait and not a closure, because a closure cannot be marked `inline(always)`, and one
+/// that is not inlined is compiled without the instruction set of its caller.
 pub(crate) trait Work<L: Tiled> {
-    /// Why a batch may end early.
+    /// The error that ends a batch early.
     type Error;
 
     /// Whether the places of the keys are needed.
     const PLACES: bool = true;
 
-    /// Prefetches the first tile of a batch, which has no tile before it to do that.
+    /// Prefetches the first tile of a batch, because no earlier tile does.
     #[inline(always)]
     fn start(&self, _layout: &L, _first: &Stage<L>) {}
 
-    /// Treats the tile `now`, and prefetches `next` on the way.
+    /// Processes the tile `now` and prefetches `next` at the same time.
     fn tile<S: Simd>(
         &mut self,
         simd: S,
@@ -119,7 +120,7 @@ pub(crate) fn run<L: Tiled, B: Batch + ?Sized, W: Work<L>>(
     keys.visit(Start { level, layout, hasher, work })
 }
 
-/// A pipeline whose batch is not there yet.
+/// The settings of a pipeline before the type of its batch is known.
 struct Start<'a, L, W> {
     level: Level,
     layout: &'a L,
@@ -136,7 +137,7 @@ impl<L: Tiled, W: Work<L>> Visitor for Start<'_, L, W> {
     }
 }
 
-/// A batch on its way through a structure.
+/// A batch that passes through a structure; the kernel.
 struct Pipeline<'a, L, B: ?Sized, W> {
     layout: &'a L,
     hasher: &'a Hasher,
@@ -155,8 +156,9 @@ impl<L: Tiled, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> {
         let [mut now, mut next] = stages.each_mut();
         let mut ranges = tiles(keys.len());
         let mut ends = Ends::EMPTY;
-        // One place for each step, although the first and the last turn skip some: every step is inlined, and twice the
-        // code would take twice the time to compile and twice the instruction cache.
+        // Each step has only one place in the code, although the first and the last iteration skip
+        // some. Every step is inlined, and twice the code would take twice the time to compile and
+        // twice the instruction cache.
         loop {
             let upcoming = ranges.next();
             let is_last = upcoming.is_none();
