@@ -1,10 +1,10 @@
 //! XXH3-64 of a tile of byte strings of 9 to 32 bytes.
 //!
 //! The results equal those of the general function bit for bit. That function takes one path for 9
-//! to 16 bytes, with one 128-bit product, and another for 17 to 32 bytes, with two. The branch
-//! between them cannot be predicted when a tile has strings of both. Here both paths are computed
-//! for every string, in one loop without branches and with the 32-bit multiplications that SIMD has,
-//! and one result is selected.
+//! to 16 bytes, with one 128-bit product, and another for 17 to 32 bytes, with two. If a tile has
+//! strings of both lengths, the branch between the paths cannot be predicted. Here both are
+//! computed for every string, in one loop without branches that uses the 32-bit multiplications of
+//! SIMD, and one result is selected.
 //!
 //! Both paths read only the first and the last sixteen bytes of a string, its *ends*, which are
 //! gathered first:
@@ -44,8 +44,9 @@ const SECRET: [u64; 7] = [
     0x8e24_43f7_7446_08b8,
 ];
 
-/// The first and the last sixteen bytes of each string of a tile: all that its hash depends on, apart from its length.
-/// (Public only because a hidden method of `Batch` mentions it; the module is private.)
+/// The first and the last sixteen bytes of each string of a tile. The hash of a string depends only
+/// on these and its length. (Public only because a hidden method of `Batch` mentions it; the module
+/// is private.)
 pub struct Ends {
     head: [[u8; 16]; TILE],
     tail: [[u8; 16]; TILE],
@@ -53,13 +54,16 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Nothing gathered yet.
+    /// The initial state, before any strings are gathered.
     pub(crate) const EMPTY: Ends = Ends { head: [[0; 16]; TILE], tail: [[0; 16]; TILE], len: [0; TILE] };
 
-    /// Takes up to 64 strings that follow each other in `bytes`, which are at least sixteen: the first begins at
-    /// `start`, and each ends `gap` bytes before one of `stops`, where the next begins. Bit `i` of the answer is set if
-    /// string `i` was not taken, because it is not of 9 to 32 bytes or lies too close to the ends of `bytes`: of a
-    /// string under sixteen bytes, sixteen are copied all the same, some of them its neighbours', which nobody looks at.
+    /// Gathers the ends of up to 64 consecutive strings in `bytes`, which must have at least
+    /// sixteen bytes. The first string begins at `start`. Each string ends `gap` bytes before one
+    /// of `stops`, where the next one begins.
+    ///
+    /// Bit `i` of the answer is set if string `i` was not taken, because it does not have 9 to 32
+    /// bytes or lies too close to the ends of `bytes`. Sixteen bytes are copied even of a shorter
+    /// string; the bytes of its neighbours among them are not used.
     #[inline(always)]
     pub(crate) fn take<O: Offset>(&mut self, bytes: &[u8], start: usize, stops: &[O], gap: usize) -> u64 {
         let last = bytes.len() - 16;
@@ -81,7 +85,7 @@ impl Ends {
         others
     }
 
-    /// XXH3-64 of the strings taken, each at its place; other places are given something meaningless.
+    /// Computes XXH3-64 of the strings taken. The digests of other strings are meaningless.
     #[inline(always)]
     pub(crate) fn hash(&self, seed: u64, digests: &mut [Digest]) {
         let thirty_two = black_box(32);
@@ -96,8 +100,8 @@ fn words(bytes: &[u8; 16]) -> [u64; 2] {
     [0, 8].map(|at| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes")))
 }
 
-/// XXH3-64 of one string of 9 to 32 bytes, from its ends. With S for the secret and `fold` for the xor of both
-/// halves of a 128-bit product:
+/// Computes XXH3-64 of one string of 9 to 32 bytes from its ends. S is the secret, and `fold` xors
+/// the two halves of a 128-bit product:
 ///
 /// ```text
 ///  9 to 16 bytes    low  = head0 ^ ((S3 ^ S4) + seed)      len + swap_bytes(low) + high + fold(low, high)
@@ -106,7 +110,7 @@ fn words(bytes: &[u8; 16]) -> [u64; 2] {
 ///                               + fold(tail0 ^ (S2 + seed), tail1 ^ (S3 - seed))
 /// ```
 ///
-/// The last three lines of the function are the avalanche that both share.
+/// The last three lines of the function are the avalanche, which both paths share.
 #[inline(always)]
 fn hash(head: [u64; 2], tail: [u64; 2], len: u64, seed: u64, thirty_two: u32) -> u64 {
     let up = |i: usize, word: u64| word ^ SECRET[i].wrapping_add(seed);
@@ -128,8 +132,9 @@ fn hash(head: [u64; 2], tail: [u64; 2], len: u64, seed: u64, thirty_two: u32) ->
     h ^ (h >> 32)
 }
 
-/// Low and high half of a product, xored, from 32-bit multiplications. The compiler must not know that the last shift
-/// is by 32: it would recognise a 128-bit product, of which SIMD has none, and compute one after the other.
+/// Returns the xor of the low and the high half of a product, computed with 32-bit multiplications.
+/// The compiler must not know that the last shift is by 32: it would recognise a 128-bit product,
+/// which SIMD does not have, and compute the products one by one.
 #[inline(always)]
 fn fold_product(a: u64, b: u64, thirty_two: u32) -> u64 {
     const LOW: u64 = 0xffff_ffff;
@@ -141,9 +146,9 @@ fn fold_product(a: u64, b: u64, thirty_two: u32) -> u64 {
     //           | right = a0 b1 |
     //   | high = a1 b1  |
     //
-    // `middle` is the sum in column 1, with `left` as a whole: at most 2 (2^32 - 1) + (2^32 - 1)^2 =
-    // 2^64 - 1, so it does not overflow. What is above its lower half, and the upper half of
-    // `right`, belong to the columns of `high`.
+    // `middle` is the sum in column 1, with `left` as a whole: at most 2 (2^32 - 1) + (2^32 - 1)^2
+    // = 2^64 - 1, so it does not overflow. The upper halves of `middle` and of `right` belong to
+    // the columns of `high`.
     let (low, high) = ((a & LOW) * (b & LOW), (a >> 32) * (b >> 32));
     let (left, right) = ((a >> 32) * (b & LOW), (a & LOW) * (b >> 32));
     let middle = (low >> 32) + (right & LOW) + left;
@@ -156,7 +161,7 @@ mod tests {
     use proptest::prelude::*;
     use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-    /// Hashes strings of these lengths that lie one after the other; `None` for those that are not taken.
+    /// Hashes consecutive strings of these lengths; `None` for those that are not taken.
     fn hashes(bytes: &[u8], lengths: &[usize], seed: u64) -> Vec<Option<u64>> {
         let stops: Vec<u64> = lengths
             .iter()
@@ -184,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_at_the_ends_of_the_buffer_are_not_taken_beyond_them() {
+    fn strings_near_the_ends_of_the_buffer_are_skipped() {
         let bytes = [7; 40];
         let taken = |lengths| hashes(&bytes, lengths, 3).iter().map(Option::is_some).collect::<Vec<_>>();
         assert_eq!(taken(&[9, 9, 9, 13]), [false, true, true, false]);

@@ -1,8 +1,7 @@
 //! The hashes of an eight-byte key, computed in registers.
 //!
 //! The results equal those of the general functions for the eight little-endian bytes, bit for bit.
-//! But this is straight-line arithmetic, which the compiler turns into SIMD inside the loop of a
-//! kernel.
+//! But this is straight-line arithmetic, which the compiler vectorizes inside the loop of a kernel.
 //!
 //! # References
 //!
@@ -10,7 +9,7 @@
 //!   `Cyan4973/xxHash`. `XXH3`
 //! * J.-P. Aumasson and D. J. Bernstein. *SipHash: a fast short-input PRF.* INDOCRYPT 2012. `AB12`
 
-/// XXH3-64 of the eight little-endian bytes of `value`.
+/// Computes XXH3-64 of the eight little-endian bytes of `value`.
 #[inline(always)]
 pub(crate) const fn xxh3_u64(value: u64, seed: u64) -> u64 {
     /// Bytes 8..16 of the default secret, xored with bytes 16..24.
@@ -30,7 +29,7 @@ pub(crate) const fn xxh3_u64(value: u64, seed: u64) -> u64 {
     h ^ (h >> 28)
 }
 
-/// SipHash-1-3 of the eight little-endian bytes of `value`.
+/// Computes SipHash-1-3 of the eight little-endian bytes of `value`.
 #[cfg(feature = "secrets")]
 #[inline(always)]
 pub(crate) const fn sip13_u64(value: u64, k0: u64, k1: u64) -> u64 {
@@ -79,7 +78,7 @@ mod tests {
     proptest! {
         #![proptest_config(crate::fixed_cases())]
         #[test]
-        fn the_short_cuts_equal_the_general_functions(value: u64, seed: u64, k0: u64, k1: u64) {
+        fn the_fast_paths_equal_the_general_functions(value: u64, seed: u64, k0: u64, k1: u64) {
             let bytes = value.to_le_bytes();
             prop_assert_eq!(xxh3_u64(value, seed), xxhash_rust::xxh3::xxh3_64_with_seed(&bytes, seed));
             let sip = siphasher::sip::SipHasher13::new_with_keys(k0, k1).hash(&bytes);

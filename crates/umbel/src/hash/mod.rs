@@ -1,12 +1,12 @@
-//! From the bytes of a key to a [`Digest`] of 64 bits, exactly once.
+//! Turns the bytes of a key into a [`Digest`] of 64 bits, exactly once.
 //!
-//! Every filter takes digests, so a key that is asked of many filters is hashed once. A [`Hasher`]
-//! has one of three [`Strength`]s, and every file names the one it was built with:
+//! Every filter takes digests, so a key that is looked up in many filters is hashed once. A
+//! [`Hasher`] has one of three [`Strength`]s, and every file names the one it was built with:
 //!
-//! | strength | function | take it when |
+//! | strength | function | use it when |
 //! | --- | --- | --- |
-//! | `fast` | XXH3-64 with a seed (0 by default) | nobody chooses keys to do harm; builds are reproducible and shards unite |
-//! | `keyed` | SipHash-1-3 with a 128-bit secret | input is hostile: without the secret nobody can craft false positives |
+//! | `fast` | XXH3-64 with a seed (0 by default) | attackers do not choose keys; builds are reproducible, and shards can be united |
+//! | `keyed` | SipHash-1-3 with a 128-bit secret | input is hostile: false positives cannot be crafted without the secret |
 //! | `sealed` | keyed BLAKE3 with a 256-bit secret | the set must not leak to a reader of the file |
 //!
 //! `fast` takes a few nanoseconds for a short key, `keyed` some more, and `sealed` many times as
@@ -56,27 +56,28 @@ use std::fmt;
 use std::str::FromStr;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// A key, hashed: 64 uniformly distributed bits.
+/// The hash of a key: 64 uniformly distributed bits.
 ///
-/// Two different keys share a digest with probability 2^-64; that floor is part of every rate.
+/// Two different keys share a digest with probability 2^-64. This floor is part of every rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Digest(u64);
 
 impl Digest {
-    /// Takes a hash computed elsewhere. It must be uniform over all 64 bits.
+    /// Makes a digest from a hash computed elsewhere, which must be uniform over all 64 bits.
     #[inline(always)]
     pub const fn from_hash(hash: u64) -> Digest {
         Digest(hash)
     }
 
-    /// The 64 bits.
+    /// Returns the 64 bits.
     #[inline(always)]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// An independent digest of the same key, without the key: for pages, epochs, levels, retries.
+    /// Returns an independent digest of the same key without the key: for pages, epochs, levels and
+    /// retries.
     ///
     /// It is XXH3-64 of the digest's eight little-endian bytes with the salt as seed.
     #[inline(always)]
@@ -84,14 +85,14 @@ impl Digest {
         Digest(xxh3_u64(self.0, salt))
     }
 
-    /// The probe stream that starts here.
+    /// Returns the probe stream that starts with this digest.
     #[inline(always)]
     pub const fn stream(self) -> Stream {
         Stream::new(self.0)
     }
 }
 
-/// How strong a [`Hasher`] is; see the [module](self) for when to use which.
+/// The strength of a [`Hasher`]; see the [module](self) for when to use which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Strength {
@@ -125,12 +126,12 @@ impl FromStr for Strength {
     }
 }
 
-/// Which function a filter was built with, without its secret: what files store and what unions compare.
+/// The identity of a hash function without its secret. Files store it, and unions compare it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HashId {
-    /// The strength.
+    /// The strength of the function.
     pub strength: Strength,
-    /// The seed of a fast hash; otherwise a tag of the secret, from which the secret cannot be computed.
+    /// The seed of a fast hash; otherwise a tag of the secret that does not reveal it.
     pub value: u64,
 }
 
@@ -174,24 +175,25 @@ pub(crate) enum Function {
 }
 
 impl Hasher {
-    /// XXH3-64 with a seed. Filters unite only when their seeds are equal, so 0 is the default.
+    /// Returns XXH3-64 with a seed. Filters can be united only if their seeds are equal, so the
+    /// default is always 0.
     pub const fn fast(seed: u64) -> Hasher {
         Hasher(Function::Fast { seed })
     }
 
-    /// SipHash-1-3 with a secret.
+    /// Returns SipHash-1-3 with a secret.
     #[cfg(feature = "secrets")]
     pub fn keyed(key: [u8; 16]) -> Hasher {
         Hasher(Function::Keyed { key, tag: tag(Strength::Keyed, &key) })
     }
 
-    /// Keyed BLAKE3 with a secret.
+    /// Returns keyed BLAKE3 with a secret.
     #[cfg(feature = "secrets")]
     pub fn sealed(key: [u8; 32]) -> Hasher {
         Hasher(Function::Sealed { key: Box::new(key), tag: tag(Strength::Sealed, &key) })
     }
 
-    /// What can be said in public about this function.
+    /// Returns the identity of this function, which can be public.
     pub fn id(&self) -> HashId {
         match self.0 {
             Function::Fast { seed } => HashId { strength: Strength::Fast, value: seed },
@@ -202,7 +204,7 @@ impl Hasher {
         }
     }
 
-    /// The digest of a key's bytes. Most callers want [`Key::digest`](crate::Key::digest).
+    /// Returns the digest of a key's bytes. Most callers want [`Key::digest`](crate::Key::digest).
     #[inline(always)]
     pub fn digest_bytes(&self, bytes: &[u8]) -> Digest {
         Digest(match &self.0 {
@@ -214,7 +216,7 @@ impl Hasher {
         })
     }
 
-    /// The digests of many keys, in their order; faster than one by one.
+    /// Returns the digests of many keys in order, faster than one by one.
     pub fn digest_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Digest> {
         let mut digests = vec![Digest::default(); keys.len()];
         tile::hash(Level::detect(), keys, 0, self, &mut digests);
@@ -242,7 +244,7 @@ impl fmt::Debug for Hasher {
     }
 }
 
-// The two strong functions stay out of line: they are long, and kernels inline `digest_bytes`.
+// The two strong functions are not inlined: they are long, and kernels inline `digest_bytes`.
 
 #[cfg(feature = "secrets")]
 #[inline(never)]
@@ -257,7 +259,8 @@ fn blake3_64(key: &[u8; 32], bytes: &[u8]) -> u64 {
     u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a BLAKE3 hash has 32 bytes"))
 }
 
-/// Eight bytes that name a secret without giving it away: derived by BLAKE3 in a context of its own.
+/// Returns eight bytes that identify a secret without revealing it, derived by BLAKE3 in a separate
+/// context.
 #[cfg(feature = "secrets")]
 fn tag(strength: Strength, key: &[u8]) -> u64 {
     let mut deriver = blake3::Hasher::new_derive_key("umbel 2026 tag of a secret key");
@@ -271,22 +274,24 @@ mod tests {
 
     #[test]
     fn strengths_are_the_published_functions() {
-        // XXH3-64 of the empty string and of "abc", seed 0, as published with the reference implementation.
+        // XXH3-64 of the empty string and of "abc" with seed 0, as published with the reference
+        // implementation.
         assert_eq!(Hasher::fast(0).digest_bytes(b"").get(), 0x2d06_8005_38d3_94c2);
         assert_eq!(Hasher::fast(0).digest_bytes(b"abc").get(), 0x78af_5f94_892f_3950);
-        // BLAKE3 keyed mode of its own test vectors: key "whats the Elvish word for friend", empty input.
+        // A test vector of BLAKE3 in keyed mode: the key "whats the Elvish word for friend" and
+        // empty input.
         let sealed = Hasher::sealed(*b"whats the Elvish word for friend");
         assert_eq!(
             sealed.digest_bytes(b"").get().to_le_bytes(),
             [0x92, 0xb2, 0xb7, 0x56, 0x04, 0xed, 0x3c, 0x76]
         );
-        // SipHash-1-3 with key 00..0f and empty input, from the reference vectors.
+        // SipHash-1-3 with the key 00..0f and empty input, from the reference vectors.
         let keyed = Hasher::keyed(std::array::from_fn(|i| i as u8));
         assert_eq!(keyed.digest_bytes(b"").get(), 0xabac_0158_050f_c4dc);
     }
 
     #[test]
-    fn the_id_tells_hashers_apart_without_the_secret() {
+    fn the_id_distinguishes_hashers_without_the_secret() {
         let (a, b) = (Hasher::keyed([1; 16]), Hasher::keyed([2; 16]));
         assert_ne!(a.id(), b.id());
         assert_ne!(a, b);

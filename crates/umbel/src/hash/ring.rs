@@ -4,7 +4,7 @@ use super::{HashId, Hasher, Strength};
 use crate::{Error, Result};
 use std::path::PathBuf;
 
-/// A set of secrets, found by the tag that a file carries.
+/// A set of secrets, which are found by the tag in a file.
 ///
 /// ```
 /// use umbel::hash::KeyRing;
@@ -21,12 +21,13 @@ pub struct KeyRing {
 }
 
 impl KeyRing {
-    /// No secrets: enough for every file with a fast hash.
+    /// Makes an empty key ring, which is sufficient for every file with a fast hash.
     pub const fn new() -> KeyRing {
         KeyRing { secrets: Vec::new(), blind: false }
     }
 
-    /// Opens every file with a stand-in for its hash: for what looks at bits and never asks for a key.
+    /// Makes a key ring that finds a placeholder for every secret, for code that reads bits and
+    /// never looks up a key.
     #[cfg(feature = "mmap")]
     pub(crate) const fn blind() -> KeyRing {
         KeyRing { secrets: Vec::new(), blind: true }
@@ -39,7 +40,11 @@ impl KeyRing {
         }
     }
 
-    /// The hasher with this identity. A fast one needs no secret and is always found.
+    /// Returns the hasher with this identity. A fast hasher needs no secret and is always found.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::MissingKey`] if the secret is not in the ring.
     pub fn find(&self, id: HashId) -> Result<Hasher> {
         if id.strength == Strength::Fast {
             return Ok(Hasher::fast(id.value));

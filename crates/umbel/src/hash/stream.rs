@@ -1,9 +1,9 @@
-//! The probe stream: from one digest to as many positions as a filter needs.
+//! The probe stream: turns one digest into as many positions as a filter needs.
 //!
 //! The stream is `x_i = d * C^i mod 2^64`, and a position in `0..range` is the high half of `x_i *
-//! range`. This needs no division and no power-of-two sizes. Since each step multiplies instead of
-//! adding, two keys never walk the same progression one cell apart, which is what gives double
-//! hashing its floor in small filters.
+//! range`. This needs neither division nor power-of-two sizes. In double hashing, two keys can
+//! follow the same progression one cell apart, which limits the rate of small filters. Here each
+//! step multiplies instead of adding, so this does not happen.
 //!
 //! # References
 //!
@@ -19,7 +19,8 @@
 /// (Steele and Vigna 2021).
 pub const MULTIPLIER: u64 = 0xf135_7aea_2e62_a9c5;
 
-/// `C^0` to `C^7`: the first eight elements of a stream without a chain of multiplications.
+/// The powers `C^0` to `C^7`, which yield the first eight elements of a stream without a chain of
+/// multiplications.
 pub(crate) const POWERS: [u64; 8] = {
     let mut powers = [1u64; 8];
     let mut i = 1;
@@ -48,7 +49,7 @@ impl Stream {
         Stream(digest)
     }
 
-    /// The next element; the stream never ends.
+    /// Returns the next element. The stream never ends.
     #[inline(always)]
     pub const fn draw(&mut self) -> u64 {
         let x = self.0;
@@ -66,13 +67,14 @@ impl Iterator for Stream {
     }
 }
 
-/// Maps 64 uniform bits to `0..range` by the high half of the product.
+/// Maps 64 uniform bits to `0..range`: returns the high half of the product.
 #[inline(always)]
 pub const fn reduce(x: u64, range: u64) -> u64 {
     ((x as u128 * range as u128) >> 64) as u64
 }
 
-/// The same for ranges below 2^32, from products of 32 bits: compilers turn loops of it into vector instructions.
+/// Like [`reduce`], for ranges below 2^32. Uses 32-bit multiplications, so that the compiler
+/// vectorizes loops of it.
 #[inline(always)]
 pub(crate) const fn reduce_narrow(x: u64, range: u64) -> u64 {
     let low = (x & 0xffff_ffff) * (range & 0xffff_ffff);
