@@ -11,7 +11,7 @@ converted_keys! {
     |address: SocketAddrV6| (address.ip(), address.port(), address.flowinfo(), address.scope_id());
 }
 
-/// Implements `Key` for addresses of either version: they are the key of the address inside.
+/// Implements `Key` for addresses of either version: the key is that of the inner address.
 macro_rules! either_version {
     ($($address:ident),*) => {$(
         impl Key for $address {

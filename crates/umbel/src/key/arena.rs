@@ -1,4 +1,4 @@
-//! Byte strings in one buffer, as a batch of keys.
+//! Arenas: batches of byte strings in one buffer.
 
 use super::{Batch, Key, hash_each};
 use crate::arch::{Kernel, Simd, prefetch};
@@ -7,9 +7,10 @@ use crate::memory::LINE_BYTES;
 use crate::{Digest, Error, Hasher, Level, Result, TILE};
 use std::ops::Range;
 
-/// A place in the buffer of an [`Arena`].
+/// A position in the buffer of an [`Arena`].
 pub trait Offset: Copy {
-    /// The number of bytes before it; a negative one becomes larger than any buffer, and is refused.
+    /// Returns the number of bytes before the position. A negative offset becomes larger than any
+    /// buffer, and is refused.
     fn bytes(self) -> u64;
 }
 
@@ -27,8 +28,8 @@ offsets!(u32, u64, usize, i32, i64);
 
 /// Byte strings in one buffer: string `i` is `bytes[offsets[i]..offsets[i + 1]]`.
 ///
-/// No allocation and no pointer per key; the shape of an Arrow string column. Lines of text have a byte between them
-/// that belongs to none: for those there is [`Arena::separated`].
+/// It needs no allocation and no pointer per key, and has the layout of an Arrow string column. For
+/// strings with a separator between them, such as lines of text, use [`Arena::separated`].
 ///
 /// ```
 /// use umbel::{Arena, Batch};
@@ -43,21 +44,29 @@ offsets!(u32, u64, usize, i32, i64);
 pub struct Arena<'a, O> {
     bytes: &'a [u8],
     offsets: &'a [O],
-    /// How many bytes lie between a string and the next.
+    /// The number of bytes between a string and the next.
     gap: usize,
 }
 
-/// How many bytes ahead of the current tile the buffer is prefetched, as a slice of keys is.
+/// The number of bytes ahead of the current tile that are prefetched, as for a slice of keys.
 const BYTES_AHEAD: usize = 4096;
 
 impl<'a, O: Offset> Arena<'a, O> {
-    /// Checks that the offsets rise and stay inside the buffer.
+    /// Makes an arena of adjacent strings.
+    ///
+    /// # Errors
+    ///
+    /// If the offsets are not in order or leave the buffer.
     pub fn new(bytes: &'a [u8], offsets: &'a [O]) -> Result<Arena<'a, O>> {
         Arena::with_gap(bytes, offsets, 0)
     }
 
-    /// Strings with one byte between them, as lines have: string `i` is `bytes[offsets[i]..offsets[i + 1] - 1]`. Checks
-    /// that the offsets rise, by one at least, and stay inside the buffer.
+    /// Makes an arena of strings with one byte between them, such as lines: string `i` is
+    /// `bytes[offsets[i]..offsets[i + 1] - 1]`.
+    ///
+    /// # Errors
+    ///
+    /// If the offsets do not rise, by at least one each, or leave the buffer.
     pub fn separated(bytes: &'a [u8], offsets: &'a [O]) -> Result<Arena<'a, O>> {
         Arena::with_gap(bytes, offsets, 1)
     }
@@ -73,7 +82,7 @@ impl<'a, O: Offset> Arena<'a, O> {
         Ok(Arena { bytes, offsets, gap })
     }
 
-    /// String `index`, if there is one.
+    /// Returns string `index`, if there is one.
     #[inline(always)]
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         let (from, to) = (*self.offsets.get(index)?, *self.offsets.get(index + 1)?);
@@ -81,8 +90,8 @@ impl<'a, O: Offset> Arena<'a, O> {
     }
 }
 
-/// Whether every offset is at least `by` above the one before it. Without an early exit, so that it becomes SIMD: the
-/// check reads all offsets of every batch.
+/// Tests whether every offset is at least `by` above the one before it. There is no early exit, so
+/// that the compiler vectorizes the loop: it reads all offsets of every batch.
 struct Rising<'a, O> {
     offsets: &'a [O],
     by: u64,
@@ -94,7 +103,8 @@ impl<O: Offset> Kernel for Rising<'_, O> {
     fn run<S: Simd>(self, _: S) -> bool {
         let Rising { offsets, by } = self;
         let later = offsets.get(1..).unwrap_or_default();
-        // Not `a + by <= b`: that may overflow. A difference below zero is a large one, so both ends are compared.
+        // Not `a + by <= b`, which may overflow. A negative difference wraps around to a large one,
+        // so `a <= b` is tested as well.
         offsets.iter().zip(later).fold(true, |rising, (&a, &b)| {
             let (a, b) = (a.bytes(), b.bytes());
             rising & (a <= b) & (b.wrapping_sub(a) >= by)

@@ -1,4 +1,4 @@
-//! Many keys at once: slices, vectors and arrays of keys, and keys that were hashed before.
+//! Many keys at once: slices, vectors and arrays of keys, and keys that were hashed earlier.
 
 use super::Key;
 use crate::arch::{Simd, prefetch};
@@ -7,21 +7,21 @@ use crate::memory::LINE_BYTES;
 use crate::{Digest, Hasher, TILE};
 use std::ops::Range;
 
-/// Many keys at once, in whatever shape the caller holds them: a slice, a vector or an array of keys, or an
-/// [`Arena`](super::Arena).
+/// Many keys at once: a slice, a vector or an array of keys, or an [`Arena`](super::Arena).
 pub trait Batch {
-    /// How many keys there are.
+    /// Returns the number of keys.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Returns whether there are no keys.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Hashes the keys of `range`, which lies inside `0..len()`, into the first places of `digests`.
+    /// Hashes the keys of `range`, which must be inside `0..len()`, into the first elements of
+    /// `digests`.
     fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]);
 
-    /// `digest_tile` inside a kernel, with room to gather strings in.
+    /// Like `digest_tile`, but inside a kernel and with a buffer for the ends of strings.
     #[doc(hidden)]
     #[inline(always)]
     fn digest_tile_with<S: Simd>(
@@ -35,18 +35,20 @@ pub trait Batch {
         self.digest_tile(range, hasher, digests);
     }
 
-    /// Returns the digests of a full tile from key `start` on, if the keys were hashed before. They need not be copied.
+    /// Returns the digests of a full tile from key `start` on if the keys were hashed earlier, so
+    /// that they need not be copied.
     #[doc(hidden)]
     #[inline(always)]
     fn hashed_tile(&self, _start: usize) -> Option<&[Digest; TILE]> {
         None
     }
 
-    /// Calls `f` with the bytes of key `index`, which is below `len()`.
+    /// Calls `f` with the bytes of key `index`, which must be below `len()`.
     fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R;
 
-    /// Passes the batch on as the type that loops are compiled for. Vectors and arrays are passed on as slices: the loops
-    /// are large, and would otherwise be compiled again for every length of an array.
+    /// Passes the batch to `visitor` as the type that loops are compiled for. Vectors and arrays
+    /// are passed as slices: the loops are large, and would otherwise be compiled again for every
+    /// length of an array.
     #[doc(hidden)]
     #[inline(always)]
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
@@ -54,7 +56,7 @@ pub trait Batch {
     }
 }
 
-/// Work on a batch of any type.
+/// An operation on a batch of any type.
 #[doc(hidden)]
 pub trait Visitor {
     type Output;
@@ -107,12 +109,13 @@ macro_rules! slice_batches {
 }
 slice_batches!([] Vec<K>, [const N: usize] [K; N]);
 
-/// How many keys ahead of the current tile a slice is prefetched. Keys are read in order, but in bursts of one tile, and
-/// the processor's own prefetching falls behind between bursts.
+/// The number of keys ahead of the current tile that are prefetched in a slice. Keys are read in
+/// order, but in bursts of one tile, and the processor's own prefetching falls behind between
+/// bursts.
 const KEYS_AHEAD: usize = 4 * TILE;
 
-/// Keys that were hashed before, by the hasher of the filter they are meant for: what is left of keys that were kept as
-/// digests. Only filters that take digests understand them.
+/// A batch of keys that were hashed earlier, with the hasher of the filter they are used with, for
+/// callers that keep only the digests of keys. Only structures that take digests accept it.
 ///
 /// ```
 /// use umbel::key::Hashed;
@@ -134,8 +137,8 @@ impl Batch for Hashed<'_> {
 
     #[inline(always)]
     fn digest_tile(&self, range: Range<usize>, _: &Hasher, digests: &mut [Digest]) {
-        // Only for the last tile, see `hashed_tile`. Not by `copy_from_slice`: a call in the loop over tiles would keep the
-        // compiler from holding constants in registers.
+        // Needed only for the last tile, see `hashed_tile`. Not `copy_from_slice`: a call in the
+        // loop over tiles would prevent the compiler from keeping constants in registers.
         for (digest, index) in digests.iter_mut().zip(range) {
             *digest = self.0.get(index).copied().unwrap_or_default();
         }
@@ -146,7 +149,7 @@ impl Batch for Hashed<'_> {
         self.0.get(start..)?.first_chunk()
     }
 
-    /// The bytes of the digest: the key's own are gone.
+    /// Calls `f` with the bytes of the digest, because the bytes of the key are not available.
     fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R {
         f(&self.0[index].get().to_le_bytes())
     }

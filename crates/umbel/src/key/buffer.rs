@@ -1,8 +1,8 @@
-//! A buffer for the bytes of keys that have to be put together before they are hashed.
+//! A buffer for the bytes of keys that must be assembled before they are hashed.
 
 use super::Key;
 
-/// How many bytes fit on the stack: eight numbers, or a long path with a number.
+/// The number of bytes that fit on the stack: eight numbers, or a long path and a number.
 pub(super) const STACK_BYTES: usize = 128;
 
 /// Bytes on the stack, or on the heap if there are more than [`STACK_BYTES`].
@@ -25,7 +25,6 @@ impl Buffer {
         self.stack.get(..self.len).unwrap_or(&self.heap)
     }
 
-    /// Appends bytes.
     #[inline(always)]
     pub(super) fn extend(&mut self, bytes: &[u8]) {
         self.append([], bytes);
@@ -74,7 +73,7 @@ mod tests {
         let bytes: Vec<u8> = (0..=255).collect();
         buffer.extend(&bytes[..STACK_BYTES]);
         buffer.extend(&[]);
-        assert_eq!(buffer.heap.capacity(), 0, "nothing is allocated while the stack is enough");
+        assert_eq!(buffer.heap.capacity(), 0, "nothing is allocated while the bytes fit on the stack");
         assert_eq!(buffer.bytes(), &bytes[..STACK_BYTES]);
         buffer.extend(&bytes[STACK_BYTES..STACK_BYTES + 1]);
         assert_eq!(buffer.bytes(), &bytes[..STACK_BYTES + 1]);

@@ -7,7 +7,7 @@
 //! None           one byte 0              shorter than any length
 //! ```
 //!
-//! The type of the key fixes the number of parts and their types, so neither is among the bytes.
+//! The type of the key determines the number of parts and their types, so neither is encoded.
 
 use super::Key;
 use super::buffer::Buffer;

@@ -6,7 +6,7 @@ use crate::Hasher;
 use std::fmt;
 use std::hash::Hash;
 
-/// A key made from any value that implements [`Hash`]: within one process only.
+/// A key made from any value that implements [`Hash`], for use within one process.
 ///
 /// The bytes of this key are those that the value's `Hash` implementation writes. They depend on the
 /// platform and on the releases of the compiler and of the crate that defines the type. A filter of such
@@ -16,8 +16,8 @@ use std::hash::Hash;
 /// The filter's own hasher receives all of these bytes, so a `keyed` or `sealed` filter is as strong as
 /// with any other key.
 ///
-/// Look a key up by the type that was inserted, or by a type that hashes alike, as `String` and `str` do.
-/// `Hashable(&value)` and `value` are in general different keys.
+/// Look up a key with the type that was inserted, or with a type that hashes alike, as `String` and
+/// `str` do. `Hashable(&value)` and `value` are in general different keys.
 ///
 /// ```
 /// use umbel::{BloomFilter, Hashable};
@@ -57,7 +57,7 @@ impl<T: fmt::Debug + ?Sized> fmt::Debug for Hashable<'_, T> {
     }
 }
 
-/// Collects what a value writes instead of hashing it.
+/// A `std::hash::Hasher` that collects the bytes of a value instead of hashing them.
 struct Collected(Buffer);
 
 impl std::hash::Hasher for Collected {
@@ -66,7 +66,8 @@ impl std::hash::Hasher for Collected {
         self.0.extend(bytes);
     }
 
-    /// Hashes the bytes so far, for an unusual implementation of `Hash` that asks for a hash in between.
+    /// Hashes the bytes so far, for an unusual implementation of `Hash` that requests an
+    /// intermediate hash.
     fn finish(&self) -> u64 {
         Hasher::default().digest_bytes(self.0.bytes()).get()
     }

@@ -1,5 +1,5 @@
-//! Integers as keys, and the types that are the same key as an integer. Integers are hashed as numbers,
-//! not as byte strings, so that the loop over a tile becomes SIMD.
+//! Integers as keys, and the types that are the same key as an integer. Integers are hashed as
+//! numbers, not as byte strings, so that the compiler vectorizes the loop over a tile.
 
 use super::{Key, converted_keys};
 #[cfg(feature = "secrets")]
@@ -8,7 +8,7 @@ use crate::hash::{Function, xxh3_u64};
 use crate::{Digest, Hasher};
 use std::num::NonZero;
 
-/// Stays out of line: the loops of callers have enough to keep in registers.
+/// Not inlined: the loops of the callers already use most registers.
 #[cfg(feature = "secrets")]
 #[inline(never)]
 fn digest_word(hasher: &Hasher, key: u64) -> Digest {
@@ -36,7 +36,8 @@ macro_rules! integer_keys {
 
             #[inline(always)]
             fn digest_tile(keys: &[Self], hasher: &Hasher, digests: &mut [Digest]) {
-                // One loop per function, without a branch inside, so that each becomes SIMD.
+                // One loop per function, without a branch inside, so that the compiler vectorizes
+                // each.
                 match &hasher.0 {
                     Function::Fast { seed } => {
                         for (key, digest) in keys.iter().zip(digests) {
@@ -69,7 +70,8 @@ integer_keys!(
             f(array)
         }
 
-        // The compiler sees the length of the array here, and hashes it without a branch on the length.
+        // Here the compiler knows the length of the array, and hashes it without a branch on the
+        // length.
         #[inline(always)]
         fn array_digest(array: &[u8], hasher: &Hasher) -> Digest {
             hasher.digest_bytes(array)

@@ -1,4 +1,4 @@
-//! The types that can be keys, and the bytes by which each is hashed.
+//! The types that can be keys, and the bytes that are hashed for each.
 //!
 //! The bytes are documented and the same on every platform and in every language:
 //!
@@ -52,7 +52,8 @@ use crate::hash::Function;
 use crate::{Digest, Hasher};
 use buffer::Buffer;
 
-/// A value that can be inserted into a filter and looked up. The [module](self) lists the types that are keys.
+/// A value that can be inserted into a filter and looked up. The [module](self) lists the types
+/// that are keys.
 ///
 /// ```
 /// use std::net::Ipv4Addr;
@@ -67,7 +68,8 @@ use buffer::Buffer;
 /// # Ok::<(), umbel::Error>(())
 /// ```
 ///
-/// A type of your own implements [`with_bytes`](Key::with_bytes); the bytes of a tuple are a good choice:
+/// Implement [`with_bytes`](Key::with_bytes) for your own types; the bytes of a tuple are a good
+/// choice:
 ///
 /// ```
 /// use umbel::{Hasher, Key};
@@ -106,7 +108,8 @@ pub trait Key {
         self.with_bytes(|bytes| hasher.digest_bytes(bytes))
     }
 
-    /// Hashes a tile: `digests[i]` becomes the digest of `keys[i]`, as far as both slices reach.
+    /// Hashes a tile: sets `digests[i]` to the digest of `keys[i]`, up to the end of the shorter
+    /// slice.
     #[inline(always)]
     fn digest_tile(keys: &[Self], hasher: &Hasher, digests: &mut [Digest])
     where
@@ -159,7 +162,7 @@ macro_rules! converted_keys {
 }
 use converted_keys;
 
-/// Hashes keys one after the other, and looks only once at which function the hasher has.
+/// Hashes keys one by one, but checks only once which function the hasher has.
 #[inline(always)]
 fn hash_each<K: Key>(keys: impl Iterator<Item = K>, hasher: &Hasher, digests: &mut [Digest]) {
     match hasher.0 {

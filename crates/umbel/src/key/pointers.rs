@@ -1,4 +1,4 @@
-//! Pointers to keys as keys: a pointer is the key it points to.
+//! Pointers as keys: a pointer is the same key as the value it points to.
 
 use super::Key;
 use crate::{Digest, Hasher};

@@ -1,4 +1,4 @@
-//! Each key has the bytes that the documentation says, alone and in a batch.
+//! Tests that each key has the documented bytes, alone and in a batch.
 
 use super::*;
 use proptest::prelude::*;
@@ -38,14 +38,14 @@ fn many<S: Strategy>(keys: S) -> impl Strategy<Value = Vec<S::Value>> {
     prop::collection::vec(keys, 100)
 }
 
-fn has_one_encoding_each<K: Key + Ord>(keys: &[K]) -> bool {
+fn have_distinct_bytes<K: Key + Ord>(keys: &[K]) -> bool {
     let different: BTreeSet<&K> = keys.iter().collect();
     let encodings: BTreeSet<Vec<u8>> = keys.iter().map(bytes).collect();
     different.len() == encodings.len()
 }
 
-/// A part of a composite key of less than 64 KiB, as the documentation says.
-fn after_its_length(part: &[u8]) -> Vec<u8> {
+/// Encodes a part of a composite key, shorter than 64 KiB, as documented.
+fn with_length_prefix(part: &[u8]) -> Vec<u8> {
     let [low, high] = (part.len() as u16).to_le_bytes();
     [&[low, high, 0, 0, 0, 0, 0, 0], part].concat()
 }
@@ -53,7 +53,7 @@ fn after_its_length(part: &[u8]) -> Vec<u8> {
 proptest! {
     #![proptest_config(crate::fixed_cases())]
     #[test]
-    fn different_keys_of_one_type_have_different_bytes(
+    fn different_values_of_one_type_have_different_bytes(
         pairs in many((part(), part())),
         triples in many((part(), part(), part())),
         arrays in many(prop::array::uniform3(part())),
@@ -61,36 +61,36 @@ proptest! {
         nested in many((prop::option::of((part(), part())), prop::array::uniform2(prop::option::of(part())))),
         sockets in many((0..3u32, 0..3u16, 0..3u32, 0..3u32)),
     ) {
-        prop_assert!(has_one_encoding_each(&pairs));
-        prop_assert!(has_one_encoding_each(&triples));
-        prop_assert!(has_one_encoding_each(&arrays));
-        prop_assert!(has_one_encoding_each(&options));
-        prop_assert!(has_one_encoding_each(&nested));
+        prop_assert!(have_distinct_bytes(&pairs));
+        prop_assert!(have_distinct_bytes(&triples));
+        prop_assert!(have_distinct_bytes(&arrays));
+        prop_assert!(have_distinct_bytes(&options));
+        prop_assert!(have_distinct_bytes(&nested));
         let sockets: Vec<SocketAddr> = sockets.into_iter().map(|(address, port, flow, scope)| match flow {
             0 => SocketAddrV4::new(address.into(), port).into(),
             _ => SocketAddrV6::new(u128::from(address).into(), port, flow, scope).into(),
         }).collect();
-        prop_assert!(has_one_encoding_each(&sockets));
+        prop_assert!(have_distinct_bytes(&sockets));
     }
 
     #[test]
-    fn characters_and_numbers_have_bytes_of_their_own(chars: Vec<char>, ints: Vec<i128>, flags: Vec<bool>) {
-        prop_assert!(has_one_encoding_each(&chars));
-        prop_assert!(has_one_encoding_each(&ints));
-        prop_assert!(has_one_encoding_each(&flags));
+    fn different_characters_and_numbers_have_different_bytes(chars: Vec<char>, ints: Vec<i128>, flags: Vec<bool>) {
+        prop_assert!(have_distinct_bytes(&chars));
+        prop_assert!(have_distinct_bytes(&ints));
+        prop_assert!(have_distinct_bytes(&flags));
     }
 
     #[test]
-    fn parts_of_any_length_follow_their_lengths(
+    fn each_part_follows_its_length(
         parts in prop::array::uniform4(prop::collection::vec(any::<u8>(), 0..200)),
     ) {
-        let encoding: Vec<u8> = parts.iter().flat_map(|part| after_its_length(part)).collect();
+        let encoding: Vec<u8> = parts.iter().flat_map(|part| with_length_prefix(part)).collect();
         let [a, b, c, d] = &parts;
         prop_assert_eq!(bytes(&(a, b, c, d)), &encoding[..]);
         prop_assert_eq!(bytes(&parts), &encoding[..]);
-        let nested = [after_its_length(&encoding), after_its_length(&[0])].concat();
+        let nested = [with_length_prefix(&encoding), with_length_prefix(&[0])].concat();
         prop_assert_eq!(bytes(&(&parts, None::<u64>)), nested);
-        prop_assert_eq!(bytes(&Some(&parts)), after_its_length(&encoding));
+        prop_assert_eq!(bytes(&Some(&parts)), with_length_prefix(&encoding));
     }
 
     #[test]
@@ -126,7 +126,7 @@ proptest! {
 }
 
 #[test]
-fn a_pointer_to_a_key_and_a_container_of_keys_are_what_they_hold() {
+fn pointers_and_containers_are_the_keys_they_hold() {
     let hasher = Hasher::fast(5);
     let digest = "key".digest(&hasher);
     let (boxed, shared): (Box<str>, Arc<[u8]>) = ("key".into(), b"key"[..].into());
