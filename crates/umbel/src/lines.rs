@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_ends() {
+    fn a_text_of_line_ends_only() {
         let text = [b'\n'; 10_000];
         let mut offsets = vec![0];
         split_lines(&text, b'\n', &mut offsets).unwrap();

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_number_is_an_error_that_names_it() {
+    fn every_invalid_parameter_is_named_in_the_error() {
         for (n, p, name) in [(0, 0.01, "n"), (1, 0.0, "p"), (1, 1.0, "p"), (1, f64::NAN, "p"), (1, -1.0, "p")]
         {
             for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_never_promises_what_its_numbers_cannot_keep() {
+    fn a_plan_never_promises_an_impossible_rate() {
         for (m, k, p) in [(1_000_000, 3, 0.001), (1_000_000, 20, 0.0001), (1_000_000, 1, 0.3)] {
             let given = Given { m: Some(m), k: Some(k), p: Some(p), ..Given::default() };
             for kind in [Kind::Standard, Kind::Partitioned] {
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_planned_can_be_folded() {
+    fn planned_filters_can_be_folded() {
         for capacity in [1, 999, 34_567, 1_000_001] {
             let spec = Spec::new(capacity, 0.003).unwrap();
             for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_instead_of_a_rate_is_kept() {
+    fn a_requested_size_is_kept() {
         let given = Given { n: Some(1_000_000), m: Some(16_000_000), ..Given::default() };
         let spec = Spec::from_given(given).unwrap();
         for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 ///
 /// A key is found as soon as its insertion has returned, by the thread that inserted it and by
 /// every thread that has synchronised with it since. If two threads insert the same new key at the
-/// same time, both may be told that it was new.
+/// same time, both calls may report it as new.
 ///
 /// Lookups never wait. An insertion into a blocked filter waits only while another thread writes to
 /// the same part of it: one of up to 256 parts, for at most about a hundred keys. Insertions into

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_come_back_and_other_text_is_refused() {
+    fn bytes_round_trip_and_other_text_is_refused() {
         let bytes: Vec<u8> = (0..=255).collect();
         let digits = encode(&bytes);
         assert_eq!((&digits[..6], digits.len()), ("000102", 512));
