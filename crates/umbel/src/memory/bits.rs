@@ -1,4 +1,4 @@
-//! Single bits of words. The words are those of an array that is known to hold the bit.
+//! Single bits in an array of words. The array must contain the bit.
 
 use crate::tile;
 
@@ -7,14 +7,14 @@ const fn split(bit: u64) -> (usize, u64) {
     ((bit / 64) as usize, 1 << (bit % 64))
 }
 
-/// Whether a bit is set.
+/// Returns whether a bit is set.
 #[inline(always)]
 pub(crate) fn is_set(words: &[u64], bit: u64) -> bool {
     let (word, mask) = split(bit);
     words[word] & mask != 0
 }
 
-/// Sets a bit; whether it was set before.
+/// Sets a bit and returns whether it was set before.
 #[inline(always)]
 pub(crate) fn set(words: &mut [u64], bit: u64) -> bool {
     let (word, mask) = split(bit);
@@ -36,7 +36,7 @@ pub(crate) fn clear(words: &mut [u64], bit: u64) {
     words[word] &= !mask;
 }
 
-/// The positions of the bits that are set, in order.
+/// Returns the positions of the set bits, in order.
 pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = u64> {
     (0..).zip(words).flat_map(|(word, bits)| tile::ones(*bits).map(move |bit| word * 64 + bit as u64))
 }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_are_where_the_format_says() {
+    fn bits_have_the_positions_of_the_format() {
         let mut words = [0; 3];
         for bit in [0, 63, 64, 191] {
             assert!(

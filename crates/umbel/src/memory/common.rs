@@ -1,10 +1,10 @@
-//! Bits that rows of words have in common, counted with the best instructions of the processor.
+//! Counts the bits that rows of words have in common, with the best instructions of the processor.
 
 use crate::Level;
 use crate::arch::{Kernel, Simd};
 
-/// How many bits `row` has in common with each of `rows`, which lie one behind the other and are as long as it is. The
-/// counts are written over those of `counts`.
+/// Counts the bits that `row` has in common with each of `rows`, which are consecutive and have the
+/// same length as `row`. Replaces the contents of `counts`.
 ///
 /// ```
 /// use umbel::memory::count_common;
@@ -46,12 +46,12 @@ mod tests {
         #![proptest_config(crate::fixed_cases())]
 
         #[test]
-        fn every_level_counts_as_one_would_by_hand(
+        fn every_level_counts_like_a_naive_loop(
             words in prop::collection::vec(any::<u64>(), 0..200),
             length in 1usize..40,
         ) {
             let (row, rows) = words.split_at(length.min(words.len()));
-            let by_hand: Vec<u64> = rows
+            let expected: Vec<u64> = rows
                 .chunks_exact(row.len().max(1))
                 .map(|other| (0..64 * row.len()).filter(|bit| row[bit / 64] & other[bit / 64] & 1 << (bit % 64) != 0).count() as u64)
                 .collect();
@@ -60,11 +60,11 @@ mod tests {
                 if !row.is_empty() {
                     level.run(CountCommon { row, rows, counts: &mut counts });
                 }
-                prop_assert_eq!(&counts, &by_hand);
+                prop_assert_eq!(&counts, &expected);
             }
             let mut counts = vec![7];
             count_common(row, rows, &mut counts);
-            prop_assert_eq!(counts, by_hand);
+            prop_assert_eq!(counts, expected);
         }
     }
 }

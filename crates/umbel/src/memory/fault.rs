@@ -1,10 +1,12 @@
-//! The signal with which the system answers a touch of memory whose file is gone.
+//! The signal that the system sends when a program reads mapped memory beyond the end of its file.
 
-/// Sets SIGBUS back to its default, so that a program which maps filters can install a handler of its own and say what
-/// happened when someone shortens a file in use; see [`file::map`](crate::file::map).
+/// Resets SIGBUS to its default, so that a program that maps filters can install its own handler
+/// and explain the error when another process shortens a file in use; see
+/// [`file::map`](crate::file::map).
 ///
-/// The Rust runtime has a handler too, to tell of stack overflows. It would come first, and for every other cause take
-/// itself away: the next touch would end the program before a word is said.
+/// The Rust runtime installs a handler as well, to report stack overflows. It would be called first
+/// and, for every other cause, uninstall itself: the next access would then end the program without
+/// a message.
 #[cfg(unix)]
 pub fn release_bus_signal() {
     // SAFETY: the default action is valid for every signal, and needs nothing to stay alive.

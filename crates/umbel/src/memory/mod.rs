@@ -1,8 +1,10 @@
-//! The memory under every filter: [`Words`], 64-byte-aligned lines that are owned, mapped from a file, or static.
+//! The memory under every filter: [`Words`], 64-byte-aligned lines that are owned, mapped from a
+//! file, or static.
 //!
-//! One concrete type instead of a type parameter: a filter does not care where its bits live, and a caller never has
-//! to name it. Alignment matters: a filter whose lines straddle two cache lines takes twice the time from memory.
-//! [`Packed`] sees them as cells of a few bits. [`AtomicWords`] is the same memory seen by several threads at once.
+//! This is one concrete type instead of a type parameter, so that filters do not depend on where
+//! their bits are stored, and callers never have to name it. Alignment matters: lines that straddle
+//! two cache lines take twice as long to read from memory. [`Packed`] divides the memory into cells
+//! of a few bits. [`AtomicWords`] shares it between threads.
 
 #![allow(unsafe_code)]
 
@@ -39,16 +41,17 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// From this size on, owned memory is mapped in whole huge pages where the system has them: a filter is read at
-/// random, and with 4 KiB pages every read from memory would miss the address translation cache as well.
+/// The size from which owned memory is mapped in whole huge pages, if the system has them. A filter
+/// is read at random, and with 4 KiB pages every read from memory would miss the address
+/// translation cache as well.
 #[cfg(feature = "mmap")]
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Whether all owned memory comes from the allocator.
+/// Whether all owned memory is taken from the allocator.
 static FROM_ALLOCATOR: AtomicBool = AtomicBool::new(false);
 
-/// From now on, owned memory of every size comes from the program's allocator: for programs that count it there, or
-/// bound it. What is large is no longer in huge pages then.
+/// Takes owned memory of every size from the program's allocator from now on, for programs that
+/// count or limit it there. Large filters are then no longer in huge pages.
 ///
 /// ```
 /// umbel::memory::take_from_allocator();
@@ -61,35 +64,41 @@ pub fn take_from_allocator() {
 
 /// 64-byte-aligned lines of bits: owned, mapped or static.
 ///
-/// Reading costs the same in all three. Only owned words can be changed; [`Words::try_clone`] returns an owned copy.
+/// Reading costs the same for all three. Only owned words can be changed; [`Words::try_clone`]
+/// returns an owned copy.
 pub struct Words {
     start: NonNull<CacheLine>,
     lines: usize,
     keep: Keep,
 }
 
-/// What keeps the memory alive, and how it is given back.
+/// The owner of the memory, which determines how it is freed.
 enum Keep {
     Heap(Layout),
-    /// Dropped for its effect: it unmaps the pages.
+    /// Held only to unmap the pages when it is dropped.
     #[cfg(feature = "mmap")]
     #[expect(dead_code)]
     Pages(MmapMut),
-    /// Dropped for its effect: the last one unmaps the file.
+    /// Held only to unmap the file when the last clone is dropped.
     #[cfg(feature = "mmap")]
     #[expect(dead_code)]
     Mapped(Arc<Mmap>),
     Static,
 }
 
-// SAFETY: `Words` owns its memory (or shares memory that nobody writes), hands it out by the usual borrowing rules
-// and has no thread affinity.
+// SAFETY: `Words` owns its memory (or shares memory that is never written), lends it by the usual
+// borrowing rules and has no thread affinity.
 unsafe impl Send for Words {}
-// SAFETY: as above; `&Words` only gives shared slices of plain integers.
+// SAFETY: as above; `&Words` only lends shared slices of plain integers.
 unsafe impl Sync for Words {}
 
 impl Words {
-    /// Owned lines, all zero. Large ones are mapped lazily, so that pages never touched cost nothing.
+    /// Allocates lines of zeros. Large allocations are mapped lazily, so pages that are never
+    /// touched cost nothing.
+    ///
+    /// # Errors
+    ///
+    /// If `lines` is 0 or there is not enough memory.
     pub fn zeroed(lines: u64) -> Result<Words> {
         let too_large = || Error::OutOfMemory { bytes: lines.saturating_mul(LINE_BYTES as u64) };
         let count = usize::try_from(lines).map_err(|_| too_large())?;
@@ -106,28 +115,30 @@ impl Words {
         Ok(Words { start: start.cast(), lines: count, keep: Keep::Heap(layout) })
     }
 
-    /// Fresh anonymous pages, starting at a huge-page boundary; the part before it is never touched.
+    /// Maps new anonymous pages. The words start at a huge-page boundary; the part before it is
+    /// never touched.
     #[cfg(feature = "mmap")]
     fn pages(lines: usize, bytes: usize) -> Option<Words> {
         let mut map = MmapMut::map_anon(bytes.checked_add(HUGE_PAGE)?).ok()?;
         #[cfg(target_os = "linux")]
-        // Advice only: a system without huge pages answers with an error that changes nothing.
+        // Only a hint: on a system without huge pages it fails without any effect.
         let _ = map.advise(memmap2::Advice::HugePage);
         let start = map.as_mut_ptr();
-        // SAFETY: the map is a whole huge page longer than asked for, so that its first boundary and `bytes` bytes
-        // after it lie inside.
+        // SAFETY: the map is one huge page longer than requested, so its first huge-page boundary
+        // and the `bytes` bytes after it are inside.
         let start = unsafe { start.add(start.align_offset(HUGE_PAGE)) };
         Some(Words { start: NonNull::new(start)?.cast(), lines, keep: Keep::Pages(map) })
     }
 
-    /// A slice of a mapped file, used in place. `None` when the range is not inside it or not aligned.
+    /// Uses a part of a mapped file in place. Returns `None` if the range is not inside the file or
+    /// not aligned.
     #[cfg(feature = "mmap")]
     pub(crate) fn mapped(map: Arc<Mmap>, offset: usize, lines: usize) -> Option<Words> {
         let start = Words::aligned_range(&map, offset, lines)?;
         Some(Words { start, lines, keep: Keep::Mapped(map) })
     }
 
-    /// Static memory, used in place. `None` when the range is not inside it or not aligned.
+    /// Uses static memory in place. Returns `None` if the range is not inside it or not aligned.
     pub(crate) fn from_static(bytes: &'static [u8], offset: usize, lines: usize) -> Option<Words> {
         let start = Words::aligned_range(bytes, offset, lines)?;
         Some(Words { start, lines, keep: Keep::Static })
@@ -140,27 +151,28 @@ impl Words {
         (lines > 0 && start.is_aligned()).then_some(start)
     }
 
-    /// The lines.
+    /// Returns the lines.
     #[inline(always)]
     pub fn lines(&self) -> &[CacheLine] {
-        // SAFETY: `start` is valid for `lines` initialised lines for as long as `keep` lives, and `&self` keeps any
-        // writer of this program away (writing needs `&mut self`, and `AtomicWords` owns its words); that nobody else
-        // changes a mapped file is the contract of `file::map`.
+        // SAFETY: `start` is valid for `lines` initialised lines as long as `keep` lives. `&self`
+        // excludes writers in this program (writing needs `&mut self`, and `AtomicWords` owns its
+        // words). The contract of `file::map` is that no other program changes a mapped file.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.lines) }
     }
 
-    /// The lines as 64-bit words: bit `i` of the filter is bit `i % 64` of word `i / 64`.
+    /// Returns the lines as 64-bit words: bit `i` of the filter is bit `i % 64` of word `i / 64`.
     #[inline(always)]
     pub fn words(&self) -> &[u64] {
         as_words(self.lines())
     }
 
-    /// The lines, for writing.
+    /// Returns the lines for writing.
     ///
     /// # Panics
     ///
-    /// If the memory is mapped or static. Nobody outside the library gets there: structures over such memory are only
-    /// handed out behind a shared reference, by [`Mapped`](crate::file::Mapped) and [`ReadOnly`](crate::file::ReadOnly).
+    /// If the memory is mapped or static. Code outside the library cannot cause this: structures
+    /// over such memory are only lent as shared references, by [`Mapped`](crate::file::Mapped) and
+    /// [`ReadOnly`](crate::file::ReadOnly).
     #[inline(always)]
     pub fn lines_mut(&mut self) -> &mut [CacheLine] {
         assert!(self.is_owned(), "mapped and static memory is read-only");
@@ -168,17 +180,17 @@ impl Words {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.lines) }
     }
 
-    /// The words, for writing.
+    /// Returns the words for writing.
     ///
     /// # Panics
     ///
-    /// As [`Words::lines_mut`] does.
+    /// As [`Words::lines_mut`].
     #[inline(always)]
     pub fn words_mut(&mut self) -> &mut [u64] {
         as_words_mut(self.lines_mut())
     }
 
-    /// Whether the memory belongs to this value alone, so that it can be changed.
+    /// Returns whether the memory belongs to this value alone, so that it can be changed.
     #[inline(always)]
     pub fn is_owned(&self) -> bool {
         match self.keep {
@@ -189,27 +201,31 @@ impl Words {
         }
     }
 
-    /// An owned copy, whatever this one is.
+    /// Returns an owned copy.
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory.
     pub fn try_clone(&self) -> Result<Words> {
         let mut copy = Words::zeroed(self.lines as u64)?;
         copy.lines_mut().copy_from_slice(self.lines());
         Ok(copy)
     }
 
-    /// The lines as bytes, in the order of this machine.
+    /// Returns the lines as bytes, in the byte order of this machine.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         // SAFETY: initialised words are initialised bytes, without padding.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.lines * LINE_BYTES) }
     }
 
-    /// The lines as bytes, to be changed.
+    /// Returns the lines as bytes for writing.
     pub(crate) fn as_bytes_mut(&mut self) -> &mut [u8] {
         let words = self.words_mut();
         // SAFETY: as above, and any bytes make valid words.
         unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
     }
 
-    /// The bytes as files have them, with little-endian words.
+    /// Returns the bytes in the format of files, with little-endian words.
     pub(crate) fn to_le_bytes(&self) -> Cow<'_, [u8]> {
         if cfg!(target_endian = "little") {
             return Cow::Borrowed(self.as_bytes());
@@ -217,26 +233,27 @@ impl Words {
         Cow::Owned(self.words().iter().flat_map(|word| word.to_le_bytes()).collect())
     }
 
-    /// Turns the words of a file into those of this machine.
+    /// Converts the words of a file to the byte order of this machine.
     pub(crate) fn convert_from_le(&mut self) {
         if cfg!(target_endian = "big") {
             self.words_mut().iter_mut().for_each(|word| *word = u64::from_le(*word));
         }
     }
 
-    /// Replaces every word by `operation` of it and the word of `other` at the same place.
+    /// Replaces every word by the result of `operation` on it and the corresponding word of
+    /// `other`.
     pub(crate) fn merge(&mut self, other: &Words, operation: impl Fn(u64, u64) -> u64) {
         for (ours, theirs) in self.words_mut().iter_mut().zip(other.words()) {
             *ours = operation(*ours, *theirs);
         }
     }
 
-    /// How many bits are set in this or in `other`.
+    /// Counts the bits that are set in this or in `other`.
     pub(crate) fn count_union(&self, other: &Words) -> u64 {
         self.words().iter().zip(other.words()).map(|(a, b)| u64::from((a | b).count_ones())).sum()
     }
 
-    /// How many bits are set.
+    /// Counts the bits that are set.
     pub fn count_ones(&self) -> u64 {
         self.words().iter().map(|word| u64::from(word.count_ones())).sum()
     }
@@ -245,7 +262,7 @@ impl Words {
 impl Drop for Words {
     fn drop(&mut self) {
         if let Keep::Heap(layout) = self.keep {
-            // SAFETY: allocated in `zeroed` with this very layout, and nobody uses it any more.
+            // SAFETY: allocated in `zeroed` with this layout, and not used after this.
             unsafe { dealloc(self.start.as_ptr().cast(), layout) }
         }
     }
@@ -261,35 +278,38 @@ impl std::fmt::Debug for Words {
 /// Maps a whole file for reading.
 #[cfg(feature = "mmap")]
 pub(crate) fn map_file(file: &File) -> io::Result<Mmap> {
-    // SAFETY: that nobody changes or shortens the file meanwhile cannot be guaranteed by any program. Every byte is
-    // verified before it is believed, any bytes make a valid filter, and this library replaces files, never edits them;
-    // that shortening one raises SIGBUS is documented where files are opened.
+    // SAFETY: no program can guarantee that others do not change or shorten the file meanwhile. But
+    // every byte is verified before it is used, any bytes make a valid filter, and this library
+    // replaces files and never edits them. The functions that open files document that shortening
+    // one raises SIGBUS.
     unsafe { Mmap::map(file) }
 }
 
-/// Lines seen as the words they consist of.
+/// Returns the words of lines.
 #[inline(always)]
 pub(crate) fn as_words(lines: &[CacheLine]) -> &[u64] {
     // SAFETY: a `CacheLine` is eight `u64` in C layout without padding (its size equals its alignment).
     unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * LINE_WORDS) }
 }
 
-/// `8 N - 7` bits or more from bit `start` on, and above them anything. One load that need not be aligned: half the work
-/// of [`read_bits`], but it may touch the next cache line where that would not; the less it loads, the less often.
+/// Reads at least `8 N - 7` bits from bit `start` on, with arbitrary bits above them. It is a
+/// single unaligned load: half the work of [`read_bits`], but it may touch the next cache line
+/// where `read_bits` would not. The fewer bytes it loads, the less often that happens.
 #[inline(always)]
 pub(crate) fn read_near<const N: usize>(words: &[u64], start: u64) -> u64 {
     read_bytes::<N>(words, start / 8) >> (start % 8)
 }
 
-/// The `N` bytes from `byte` on, at most 8, as files have them; those beyond the end are 0.
+/// Reads `N` bytes from `byte` on, at most 8, in the byte order of files. Bytes beyond the end are
+/// 0.
 #[inline(always)]
 pub(crate) fn read_bytes<const N: usize>(words: &[u64], byte: u64) -> u64 {
     let len = words.len() as u64 * 8;
-    // Written so that it cannot overflow, and so that in a loop what does not change is computed once.
+    // Written so that it cannot overflow, and so that a loop computes the loop-invariant part once.
     let inside = if N == 1 { byte < len } else { len >= N as u64 && byte <= len - N as u64 };
     if cfg!(target_endian = "little") && inside {
         let mut bytes = [0; 8];
-        // SAFETY: `N` bytes from there on end inside the slice, and words are initialised bytes.
+        // SAFETY: these `N` bytes are inside the slice, and words are initialised bytes.
         let source = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>().add(byte as usize), N) };
         bytes[..N].copy_from_slice(source);
         return u64::from_le_bytes(bytes);
@@ -305,7 +325,7 @@ fn read_bytes_at_end<const N: usize>(words: &[u64], byte: u64) -> u64 {
     bytes & !0 >> (64 - 8 * N)
 }
 
-/// Lines seen as the words they consist of, to be changed.
+/// Returns the words of lines for writing.
 #[inline(always)]
 pub(crate) fn as_words_mut(lines: &mut [CacheLine]) -> &mut [u64] {
     // SAFETY: as above.
@@ -331,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_read_wherever_they_are() {
+    fn bytes_are_read_at_every_offset() {
         let words: Vec<u64> = (1..4u64).map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).chain([0; 8]).collect();
         for byte in 0..=24 {
@@ -366,7 +386,7 @@ mod tests {
         let mut words = Words::from_static(bytes, 64, 2).unwrap();
         assert_eq!(words.words()[0], 2);
         let change = std::panic::AssertUnwindSafe(|| words.lines_mut().len());
-        assert!(std::panic::catch_unwind(change).is_err(), "static memory can be changed");
+        assert!(std::panic::catch_unwind(change).is_err(), "static memory must not be writable");
         let mut copy = words.try_clone().unwrap();
         copy.words_mut()[0] = 7;
         assert_eq!((words.words()[0], copy.words()[0]), (2, 7));

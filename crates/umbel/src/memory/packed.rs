@@ -1,12 +1,12 @@
-//! Cells of a few bits each, packed without gaps: counters, fingerprints, remainders, tables.
+//! Cells of a few bits each, packed without gaps: counters, fingerprints, remainders and tables.
 
 use crate::memory::LINE_BITS;
 use crate::sizing::MAX_BITS;
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// So many cells of so many bits, cell `i` in the bits `i * width .. (i + 1) * width`. It is a description; the words
-/// that hold the cells are handed in with each call.
+/// The layout of `cells` cells of `width` bits: cell `i` is in the bits `i * width .. (i + 1) *
+/// width`. It does not own the words that hold the cells; they are passed to each call.
 ///
 /// ```
 /// use umbel::memory::{Packed, Words};
@@ -24,7 +24,11 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// `cells` cells of `width` bits, 1 to 64.
+    /// Returns the layout of `cells` cells of `width` bits, 1 to 64.
+    ///
+    /// # Errors
+    ///
+    /// If `width` is out of range, `cells` is 0, or there are more than 2^48 bits.
     pub fn new(cells: u64, width: u32) -> Result<Packed> {
         if !(1..=64).contains(&width) {
             return Err(Error::parameter("bits per cell", width, "1 to 64"));
@@ -35,50 +39,50 @@ impl Packed {
         Ok(Packed { cells, width })
     }
 
-    /// How many cells there are.
+    /// Returns the number of cells.
     #[inline(always)]
     pub const fn cells(&self) -> u64 {
         self.cells
     }
 
-    /// How many bits a cell has.
+    /// Returns the number of bits in a cell.
     #[inline(always)]
     pub const fn width(&self) -> u32 {
         self.width
     }
 
-    /// How many bits all cells have.
+    /// Returns the number of bits in all cells.
     #[inline(always)]
     pub const fn bits(&self) -> u64 {
         self.cells * self.width as u64
     }
 
-    /// How many 64-byte lines they need.
+    /// Returns the number of 64-byte lines that the cells need.
     pub const fn lines(&self) -> u64 {
         self.bits().div_ceil(LINE_BITS)
     }
 
-    /// The largest value of a cell.
+    /// Returns the largest value of a cell.
     #[inline(always)]
     pub const fn max(&self) -> u64 {
         !0 >> (64 - self.width)
     }
 
-    /// The bits of a cell.
+    /// Returns the range of bits of a cell.
     #[inline(always)]
     pub const fn range(&self, cell: u64) -> Range<u64> {
         let start = cell * self.width as u64;
         start..start + self.width as u64
     }
 
-    /// The word in which a cell starts, and where in it.
+    /// Returns the index of the word in which a cell starts, and the bit within it.
     #[inline(always)]
     pub(crate) const fn split(&self, cell: u64) -> (usize, u32) {
         let start = cell * self.width as u64;
         ((start / 64) as usize, (start % 64) as u32)
     }
 
-    /// The value of a cell.
+    /// Returns the value of a cell.
     #[inline(always)]
     pub fn get(&self, words: &[u64], cell: u64) -> u64 {
         read_bits(words, cell * u64::from(self.width), self.width)
@@ -90,24 +94,25 @@ impl Packed {
         write_bits(words, cell * u64::from(self.width), self.width, value);
     }
 
-    /// All values, from the first cell to the last.
+    /// Returns an iterator over all values, from the first cell to the last.
     pub fn iter(self, words: &[u64]) -> impl Iterator<Item = u64> {
         (0..self.cells).map(move |cell| self.get(words, cell))
     }
 }
 
-/// The `width` bits from bit `start` on, 1 to 64 of them.
+/// Reads `width` bits, 1 to 64, from bit `start` on.
 #[inline(always)]
 pub(crate) fn read_bits(words: &[u64], start: u64, width: u32) -> u64 {
     let (word, shift) = ((start / 64) as usize, (start % 64) as u32);
     let low = words[word] >> shift;
-    // Without a branch, and without a look at the next word unless the bits end there: that may be in a cache line
-    // which nobody has asked for. What bits that end in this word get from it once more is cut off.
+    // Branch-free, but reads the next word only if the bits extend into it, because that word may
+    // be in a cache line that was not prefetched. Otherwise `next` is the same word again, and the
+    // mask removes its bits.
     let next = words[word + usize::from(shift + width > 64)];
     (low | next << 1 << (63 - shift)) & !0 >> (64 - width)
 }
 
-/// Sets the `width` bits from bit `start` on, 1 to 64 of them, to a value that has no more.
+/// Sets the `width` bits, 1 to 64, from bit `start` on. The value must fit.
 #[inline(always)]
 pub(crate) fn write_bits(words: &mut [u64], start: u64, width: u32, value: u64) {
     let (word, shift, max) = ((start / 64) as usize, (start % 64) as u32, !0 >> (64 - width));
@@ -128,7 +133,7 @@ mod tests {
         #![proptest_config(crate::fixed_cases())]
 
         #[test]
-        fn cells_of_every_width_are_those_of_a_plain_array(
+        fn cells_of_every_width_behave_like_a_plain_array(
             width in 1..=64u32,
             cells in 1..400u64,
             steps in prop::collection::vec((0..400u64, any::<u64>()), 1..200),
@@ -142,7 +147,7 @@ mod tests {
                 naive[cell as usize] = value;
             }
             prop_assert!(packed.iter(&words).eq(naive.iter().copied()));
-            // Bit by bit, as files have them.
+            // Compare bit by bit with the order in files.
             for (cell, value) in (0..).zip(&naive) {
                 for (i, bit) in packed.range(cell).enumerate() {
                     prop_assert_eq!(words[bit as usize / 64] >> (bit % 64) & 1, value >> i & 1);
@@ -152,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_make_no_sense_are_refused() {
+    fn invalid_sizes_are_refused() {
         for (cells, width) in [(0, 4), (1, 0), (1, 65), (u64::MAX, 2), (1 << 48, 2)] {
             assert!(matches!(Packed::new(cells, width), Err(Error::Parameter { .. })), "{cells} {width}");
         }

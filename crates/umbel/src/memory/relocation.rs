@@ -1,14 +1,16 @@
-//! Memory that moves while what it holds stays the same: for programs whose allocator can fill its pages better.
+//! Moving memory while its contents stay the same, for programs whose allocator can compact its
+//! pages.
 //!
-//! An allocator that gave out memory of many sizes has pages of which little is in use, and cannot give them back. Some
-//! can tell what would better be elsewhere, and move it; who holds an address of it has to take the new one. A
-//! [`Structure`](crate::Structure) offers every piece of memory that it holds to such a [`Mover`].
+//! An allocator that has handed out memory of many sizes has pages that are mostly empty but cannot
+//! be returned to the system. Some allocators can tell which allocations should be elsewhere, and
+//! move them; the owners then have to use the new addresses. A [`Structure`](crate::Structure)
+//! offers every allocation that it owns to such a [`Mover`].
 
 use super::{Keep, Words};
 use std::alloc::Layout;
 use std::ptr::{self, NonNull};
 
-/// Who moves memory elsewhere.
+/// A service that moves allocations.
 ///
 /// ```
 /// use std::alloc::{Layout, alloc, dealloc};
@@ -19,8 +21,8 @@ use std::ptr::{self, NonNull};
 /// /// Moves everything.
 /// struct All(usize);
 ///
-/// // SAFETY: the memory is as large and aligned as it was, has the same contents, and comes from the global allocator, to
-/// // which the old one was given back.
+/// // SAFETY: the new memory has the same size, alignment and contents as the old, and comes from
+/// // the global allocator, which the old memory was returned to.
 /// unsafe impl Mover for All {
 ///     unsafe fn relocate(&mut self, memory: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>> {
 ///         self.0 += 1;
@@ -43,20 +45,22 @@ use std::ptr::{self, NonNull};
 ///
 /// # Safety
 ///
-/// What [`relocate`](Mover::relocate) gives has the layout and the contents of what it was given, and belongs to the
-/// global allocator as that did, which is given back then. If it gives nothing, nothing has changed. It does not panic.
+/// The memory that [`relocate`](Mover::relocate) returns has the layout and the contents of the
+/// memory that was passed, and belongs to the global allocator as well; the old memory has been
+/// freed. If it returns `None`, nothing has changed. It does not panic.
 pub unsafe trait Mover {
-    /// Moves memory of this layout, or leaves it.
+    /// Moves memory of this layout and returns its new address, or leaves it where it is and
+    /// returns `None`.
     ///
     /// # Safety
     ///
-    /// The memory was allocated with this layout, which is not empty, by the global allocator, and the caller, who alone
-    /// holds its address, uses only what is given back.
+    /// The global allocator allocated the memory with this layout, which is not empty. The caller
+    /// is the only owner of the address, and uses only the new one afterwards.
     unsafe fn relocate(&mut self, memory: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>>;
 }
 
 impl Words {
-    /// Lets the memory be moved. What is mapped, or static, stays where it is.
+    /// Lets `mover` move the memory. Mapped and static memory stays where it is.
     pub fn relocate(&mut self, mover: &mut dyn Mover) {
         if let Keep::Heap(layout) = self.keep {
             // SAFETY: allocated in `zeroed` with this layout, and borrowed exclusively.
@@ -67,15 +71,15 @@ impl Words {
     }
 }
 
-/// Lets what is in a box be moved.
+/// Lets `mover` move the contents of a box.
 pub fn relocate_box<T>(boxed: &mut Box<T>, mover: &mut dyn Mover) {
     let layout = Layout::new::<T>();
     if layout.size() == 0 {
         return;
     }
-    // SAFETY: the box is taken out and comes back below, whatever happens: nothing in between panics. It has its memory
-    // from the global allocator, with this layout, and is borrowed exclusively; once the value is elsewhere, only the new
-    // address is used.
+    // SAFETY: the box is read out and always written back below: nothing in between panics. Its
+    // memory comes from the global allocator with this layout and is borrowed exclusively. Once the
+    // value has moved, only the new address is used.
     unsafe {
         let memory = NonNull::new_unchecked(Box::into_raw(ptr::read(boxed)));
         let moved = mover.relocate(memory.cast(), layout).map_or(memory, NonNull::cast);
@@ -83,14 +87,16 @@ pub fn relocate_box<T>(boxed: &mut Box<T>, mover: &mut dyn Mover) {
     }
 }
 
-/// Lets the memory of a list be moved.
+/// Lets `mover` move the memory of a list.
 pub fn relocate_vec<T>(list: &mut Vec<T>, mover: &mut dyn Mover) {
     let (len, capacity) = (list.len(), list.capacity());
     let Ok(layout) = Layout::array::<T>(capacity) else { return };
     let Some(memory) = NonNull::new(list.as_mut_ptr()).filter(|_| layout.size() > 0) else { return };
-    // SAFETY: a list has its memory from the global allocator, with this layout, and is borrowed exclusively.
+    // SAFETY: the memory of a list comes from the global allocator with this layout, and is
+    // borrowed exclusively.
     if let Some(moved) = unsafe { mover.relocate(memory.cast(), layout) } {
-        // SAFETY: the values are there now, and the old list, whose memory is gone, is not dropped.
+        // SAFETY: the values are now at the new address, and the old list, whose memory is freed,
+        // is not dropped.
         unsafe { ptr::write(list, Vec::from_raw_parts(moved.cast().as_ptr(), len, capacity)) };
     }
 }

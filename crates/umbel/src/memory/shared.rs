@@ -1,36 +1,38 @@
-//! Words that several threads change at once.
+//! Words that several threads change at the same time.
 
 use super::{CacheLine, LINE_WORDS, Words};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Owned words seen as atomics.
+/// Owned words, accessed as atomics.
 ///
-/// It takes the [`Words`] by value: as long as it lives, nobody can look at the same memory through plain loads, which
-/// would be a data race. SIMD loads are plain loads, so concurrent lookups read word by word.
+/// It takes the [`Words`] by value: while it lives, the same memory cannot be read with plain
+/// loads, which would be a data race. SIMD loads are plain loads, so concurrent lookups read word
+/// by word.
 #[derive(Debug)]
 pub struct AtomicWords {
     words: Words,
-    /// One flag for every region: see [`AtomicWords::hold`].
+    /// One flag per region: see [`AtomicWords::hold`].
     held: Box<[Flag]>,
-    /// A region is `1 << region_shift` lines.
+    /// The binary logarithm of the number of lines in a region.
     region_shift: u32,
 }
 
-/// Whether a region is held, in a cache line of its own: two threads in two regions do not disturb each other.
+/// Whether a region is held. Each flag has its own cache line, so that threads in different regions
+/// do not disturb each other.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Flag(AtomicBool);
 
 impl AtomicWords {
-    /// The most regions: few enough that a batch can collect keys for each of them, enough that two threads seldom
-    /// meet.
+    /// The maximum number of regions: small enough that a batch can collect keys for each of them,
+    /// large enough that two threads seldom need the same one.
     pub(crate) const MAX_REGIONS: usize = 256;
 
-    /// Takes owned words.
+    /// Makes atomics of owned words.
     ///
     /// # Panics
     ///
-    /// As [`Words::lines_mut`] does.
+    /// As [`Words::lines_mut`].
     pub(crate) fn new(words: Words) -> AtomicWords {
         assert!(words.is_owned(), "mapped and static memory is read-only");
         let mut region_shift = 0;
@@ -42,39 +44,41 @@ impl AtomicWords {
         AtomicWords { words, held, region_shift }
     }
 
-    /// The words back, once all threads are done.
+    /// Returns the words when all threads are done.
     pub(crate) fn into_words(self) -> Words {
         self.words
     }
 
-    /// The words, to be read and changed by anybody.
+    /// Returns the words, which any thread may read and change.
     #[inline(always)]
     pub(crate) fn words(&self) -> &[AtomicU64] {
         let (start, lines) = (self.words.start.as_ptr(), self.words.lines);
-        // SAFETY: the memory is owned, valid and initialised, an `AtomicU64` has the size and (on this aligned memory)
-        // the alignment of a `u64`, and `self.words` is private: no plain reference to its contents exists while `self`
-        // does. `start` comes from the allocator or the kernel, not from a reference, so writing through it is allowed.
+        // SAFETY: the memory is owned, valid and initialised. An `AtomicU64` has the size and (on
+        // this aligned memory) the alignment of a `u64`. `self.words` is private, so no plain
+        // reference to its contents exists while `self` does. `start` comes from the allocator or
+        // the kernel, not from a reference, so writing through it is allowed.
         unsafe { std::slice::from_raw_parts(start.cast(), lines * LINE_WORDS) }
     }
 
-    /// The words in groups of eight, one cache line each.
+    /// Returns the words in groups of eight, one cache line each.
     #[inline(always)]
     pub(crate) fn lines(&self) -> &[[AtomicU64; LINE_WORDS]] {
         self.words().as_chunks().0
     }
 
-    /// How many regions there are.
+    /// Returns the number of regions.
     pub(crate) fn regions(&self) -> usize {
         self.held.len()
     }
 
-    /// Which region line `index` lies in.
+    /// Returns the region of line `index`.
     #[inline(always)]
     pub(crate) fn region_of(&self, index: usize) -> usize {
         index >> self.region_shift
     }
 
-    /// Waits for a region: until the guard is dropped, nobody else who holds regions writes to its lines.
+    /// Waits until no other thread holds the region, and holds it until the guard is dropped. Other
+    /// threads that hold regions do not write to its lines in the meantime.
     #[inline(always)]
     pub(crate) fn hold(&self, region: usize) -> HeldRegion<'_> {
         let flag = &self.held[region].0;
@@ -85,7 +89,7 @@ impl AtomicWords {
     }
 }
 
-/// Another thread is writing a few keys, or was interrupted there.
+/// Waits for a thread that is writing a few keys, or was interrupted while doing so.
 #[cold]
 fn wait_for(flag: &AtomicBool) {
     for _ in 0..1000 {
@@ -97,17 +101,19 @@ fn wait_for(flag: &AtomicBool) {
     std::thread::yield_now();
 }
 
-/// Lines that only one thread writes to.
+/// A region that only this thread writes to.
 pub(crate) struct HeldRegion<'a> {
     lines: &'a [[AtomicU64; LINE_WORDS]],
     flag: &'a AtomicBool,
 }
 
 impl HeldRegion<'_> {
-    /// Sets the bits of `masks` in line `index` of this region, and returns those that were not set before.
+    /// Sets the bits of `masks` in line `index` of this region and returns the bits that were not
+    /// set before.
     ///
-    /// One locked operation per region instead of one per word: while it is held nobody else writes to it, so that
-    /// plain loads and stores will do. Readers do not need the line to hold still.
+    /// This needs one locked operation per region instead of one per word: no other thread writes
+    /// to a held region, so plain loads and stores suffice. Readers tolerate a line that is partly
+    /// written.
     #[inline(always)]
     pub(crate) fn set(&self, index: usize, masks: CacheLine) -> u64 {
         let mut missing = 0;
