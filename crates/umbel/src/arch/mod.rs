@@ -1,15 +1,18 @@
-//! The machine: SIMD selected at run time, and the few operations that every instruction set does in its own way.
+//! SIMD that is selected at run time: the operations that each instruction set implements
+//! differently.
 //!
-//! An algorithm is written once, as a [`Kernel`], in safe code generic over a [`Simd`] token. [`Level::run`] picks
-//! the token the processor supports and compiles the kernel inside a function with that instruction set enabled,
-//! so that everything the kernel does (hashing included) profits from it. The portable token needs nothing beyond
-//! the default target and gives bit-identical results; tests hold all levels against each other.
+//! An algorithm is written once, as a [`Kernel`], in safe code that is generic over a [`Simd`]
+//! token. [`Level::run`] chooses the token that the processor supports and compiles the kernel
+//! inside a function with that instruction set enabled, so that everything in the kernel (hashing
+//! included) benefits from it. The portable token needs nothing beyond the default target and
+//! returns bit-identical results; tests compare all levels with each other.
 //!
-//! On aarch64 the portable kernels run, with that architecture's prefetch instruction. Nothing has been run or measured
-//! on such hardware yet.
+//! On aarch64 the portable kernels run, with the prefetch instruction of that architecture. They
+//! have not been run or measured on such hardware yet.
 //!
-//! A [`Level`] can only be obtained after its features were detected, and a token only from a level: possession is
-//! the proof that its instructions exist. That is what the `unsafe` of this room rests on.
+//! A [`Level`] can only be obtained after its features were detected, and a token only from a
+//! level. So owning a token proves that its instructions exist. The `unsafe` code in this module
+//! relies on that.
 
 #![allow(unsafe_code)]
 
@@ -48,15 +51,17 @@ pub(crate) trait Kernel {
     fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
-/// What every instruction set does in its own way: eight bits, one in each 64-bit lane of a line.
+/// The operations that each instruction set implements differently. Those on cache lines use eight
+/// bits of a line, one in each 64-bit lane.
 ///
 /// The position in lane `j` is bits `16 + 6j .. 22 + 6j` of `x`.
 pub trait Simd: Copy {
-    /// Whether a loop of 64-bit multiplications, built from 32-bit ones, is faster than one by one.
+    /// Whether a vectorized loop of 64-bit multiplications, built from 32-bit ones, is faster than
+    /// scalar ones.
     const WIDE: bool;
-    /// Whether all eight bits of `x` are set in `line`.
+    /// Returns whether all eight bits of `x` are set in `line`.
     fn test(self, line: &CacheLine, x: u64) -> bool;
-    /// Whether all eight bits of `x` are set in the line with the number `lines[i][key]` of any of the filters `i`.
+    /// Returns whether all eight bits of `x` are set in line `lines[i][key]` of any filter `i`.
     #[inline(always)]
     fn test_any<const N: usize>(
         self,
@@ -73,23 +78,26 @@ pub trait Simd: Copy {
     }
     /// Sets the eight bits of `x` in `line`.
     fn set(self, line: &mut CacheLine, x: u64);
-    /// The eight one-bit masks of `x`.
+    /// Returns the eight one-bit masks of `x`.
     fn masks(self, x: u64) -> CacheLine;
-    /// The lowest bits of `bits`, put in order into the places of the set bits of `mask`.
+    /// Deposits the lowest bits of `bits`, in order, at the positions of the set bits of `mask`.
     fn deposit(self, bits: u64, mask: u64) -> u64;
-    /// The values whose bit in `keep` is set, in order; behind them is anything.
+    /// Moves the values whose bit in `keep` is set to the front, in order; the values after them
+    /// are arbitrary.
     fn compress(self, values: [u64; 8], keep: u8) -> [u64; 8];
-    /// Bit `i` of the answer tells whether `bytes[i]` is `byte`.
+    /// Returns a mask in which bit `i` is set if `bytes[i]` is `byte`.
     fn equal(self, bytes: &[u8; 64], byte: u8) -> u64;
-    /// Where the set bit of `word` with this rank is, counted from 0 and below 64; 64 if there is none.
+    /// Returns the position of the set bit of `word` with this rank, counted from 0 and below 64;
+    /// 64 if there is none.
     fn select(self, word: u64, rank: u32) -> u32;
 }
 
 impl Level {
-    /// The default target's own instructions.
+    /// The instructions of the default target.
     pub const PORTABLE: Level = Level(Isa::Portable);
 
-    /// The best instruction set of this processor. The answer is cached by the standard library.
+    /// Returns the best instruction set of this processor. The standard library caches the
+    /// detection.
     pub fn detect() -> Level {
         #[cfg(target_arch = "x86_64")]
         {
@@ -103,7 +111,8 @@ impl Level {
         Level::PORTABLE
     }
 
-    /// Every instruction set of this processor that has kernels of its own, the portable one first.
+    /// Returns every instruction set of this processor that has its own kernels, the portable one
+    /// first.
     pub fn available() -> Vec<Level> {
         let mut levels = vec![Level::PORTABLE];
         #[cfg(target_arch = "x86_64")]
@@ -151,30 +160,33 @@ impl fmt::Debug for Level {
     }
 }
 
-/// Prefetches the cache line that holds `slice[index]`. A hint: an index out of range costs nothing.
+/// Prefetches the cache line that contains `slice[index]`. This is only a hint: an index out of
+/// range costs nothing.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
     prefetch_at(slice.as_ptr().wrapping_add(index));
 }
 
-/// Prefetches the cache line that holds a byte of `words`.
+/// Prefetches the cache line that contains a byte of `words`.
 #[inline(always)]
 pub(crate) fn prefetch_byte(words: &[u64], byte: u64) {
     prefetch_at(words.as_ptr().cast::<u8>().wrapping_add(byte as usize));
 }
 
-/// Prefetches for reading, into the second-level cache: a tile or two of lines would push other data out of the first.
+/// Prefetches for reading into the second-level cache, because one or two tiles of lines would
+/// evict other data from the first.
 #[inline(always)]
 fn prefetch_at<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing that the program can observe and cannot fault, whatever the address; SSE,
-    // the feature it needs, is part of the x86-64 baseline.
+    // SAFETY: a prefetch reads nothing that the program can observe and cannot fault, whatever the
+    // address. It needs SSE, which is part of the x86-64 baseline.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(address.cast());
     }
     #[cfg(target_arch = "aarch64")]
-    // SAFETY: `prfm` is part of the baseline, cannot fault, whatever the address, and changes no register, flag or memory.
+    // SAFETY: `prfm` is part of the baseline, cannot fault, whatever the address, and changes no
+    // register, flag or memory.
     unsafe {
         std::arch::asm!(
             "prfm pldl2keep, [{address}]",
@@ -207,7 +219,7 @@ mod tests {
         }
     }
 
-    /// The definition, spelled out bit by bit.
+    /// The definition, bit by bit.
     fn naive(case: &Case) -> (bool, CacheLine, CacheLine) {
         let (mut all, mut line, mut masks) = (true, case.line, CacheLine::default());
         for lane in 0..8 {
@@ -230,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn every_level_puts_bits_where_they_belong() {
+    fn every_level_deposits_the_same_bits() {
         let mut x = 1u64;
         for _ in 0..2000 {
             let [bits, mask] = [(); 2].map(|()| {
@@ -259,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn every_level_keeps_the_values_it_should() {
+    fn every_level_compresses_the_same_values() {
         let values = std::array::from_fn(|i| 0x0123_4567_89ab_cdef_u64.rotate_left(7 * i as u32));
         for keep in 0..=255u8 {
             let expected: Vec<u64> = (0..8).filter(|i| keep >> i & 1 == 1).map(|i| values[i]).collect();
@@ -285,7 +297,8 @@ mod tests {
 
     #[test]
     fn every_level_finds_every_byte() {
-        // Neighbours in value, above all those that differ in the lowest or the highest bit, must not be taken for it.
+        // Bytes with similar values, above all those that differ in the lowest or the highest bit,
+        // must not match.
         for byte in 0..=255u8 {
             let bytes: [u8; 64] = std::array::from_fn(|i| match i % 5 {
                 0 => byte,
@@ -332,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn every_level_gives_the_bits_of_the_definition() {
+    fn every_level_agrees_with_the_definition() {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut next = || {
             state = state.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
@@ -341,7 +354,7 @@ mod tests {
         let mut present = 0;
         for round in 0..20_000 {
             let mut line = CacheLine::default();
-            // Denser and denser lines, so that both answers occur.
+            // Vary the density of the lines, so that both answers occur.
             for word in &mut line.0 {
                 *word = (0..round % 7).fold(next(), |word, _| word | next());
             }
@@ -352,6 +365,6 @@ mod tests {
                 assert_eq!(level.run(Case { line, x }), expected, "{level}");
             }
         }
-        assert!((1_000..19_000).contains(&present), "both answers were exercised: {present}");
+        assert!((1_000..19_000).contains(&present), "both answers must occur often: {present}");
     }
 }

@@ -1,4 +1,5 @@
-//! The portable token: eight 64-bit operations per line, which any compiler vectorises as far as its target allows.
+//! The portable token: eight 64-bit operations per line, which the compiler vectorizes to the
+//! extent that the target allows.
 
 use super::Simd;
 use crate::memory::CacheLine;
@@ -6,13 +7,13 @@ use crate::memory::CacheLine;
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
-/// The one-bit mask of `x` in one lane.
+/// Returns the one-bit mask of `x` in one lane.
 #[inline(always)]
 fn mask(x: u64, lane: usize) -> u64 {
     1 << ((x >> (16 + 6 * lane)) & 63)
 }
 
-/// Without a branch on the bits, which could not be predicted.
+/// Moves the kept values to the front, without a branch on the bits, which could not be predicted.
 #[inline(always)]
 pub(super) fn compress(values: [u64; 8], keep: u8) -> [u64; 8] {
     let (mut kept, mut count) = ([0; 8], 0);
@@ -23,25 +24,26 @@ pub(super) fn compress(values: [u64; 8], keep: u8) -> [u64; 8] {
     kept
 }
 
-/// Where the set bit with this rank is, counted from 0; 64 if there is none.
+/// Returns the position of the set bit with this rank, counted from 0; 64 if there is none.
 #[inline(always)]
 pub(super) fn select(word: u64, rank: u32) -> u32 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     if rank >= word.count_ones() {
         return 64;
     }
-    // How many bits are set in each byte and those below it.
+    // Byte `i` of `counts` is the number of bits set in bytes `0..=i` of the word.
     let counts = word - (word >> 1 & 0x5555_5555_5555_5555);
     let counts = (counts & 0x3333_3333_3333_3333) + (counts >> 2 & 0x3333_3333_3333_3333);
     let counts = ((counts + (counts >> 4)) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(ONES);
-    // The bytes before it are those in which they are not more than the rank.
+    // The bytes before the wanted one are those with `counts <= rank`. Each leaves its highest bit
+    // set in `before`.
     let before = ((u64::from(rank) * ONES) | (0x80 * ONES)).wrapping_sub(counts) & (0x80 * ONES);
     let shift = before.count_ones() * 8;
     let rank = rank - ((counts << 8 >> shift) as u32 & 0xff);
     shift + u32::from(IN_BYTE[rank as usize & 7][(word >> shift) as usize & 0xff])
 }
 
-/// Where the set bit of each rank is in each byte.
+/// The position of the set bit of each rank in each byte.
 static IN_BYTE: [[u8; 256]; 8] = {
     let mut table = [[0; 256]; 8];
     let mut byte = 0;
@@ -64,7 +66,8 @@ impl Simd for Portable {
 
     #[inline(always)]
     fn test(self, line: &CacheLine, x: u64) -> bool {
-        // Without branches: a miss leaves after two lanes on average, but where is not predictable.
+        // Branch-free: a test could stop at the first missing bit, after two lanes on average, but
+        // where it stops cannot be predicted.
         (0..8).fold(0, |missing, lane| missing | (mask(x, lane) & !line.0[lane])) == 0
     }
 
@@ -107,7 +110,8 @@ impl Simd for Portable {
         let wanted = u64::from_le_bytes([byte; 8]);
         let (words, _) = bytes.as_chunks();
         words.iter().enumerate().fold(0, |mask, (i, word)| {
-            // Zero where the byte is found; then the highest bit of exactly those bytes; then these bits side by side.
+            // `x` is zero in the bytes that match, `found` has the highest bit of exactly those
+            // bytes, and the multiplication gathers these bits in one byte.
             let x = u64::from_le_bytes(*word) ^ wanted;
             let found = !(((x & LOW) + LOW) | x | LOW);
             mask | ((found >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i)

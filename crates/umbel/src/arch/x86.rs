@@ -1,7 +1,8 @@
 //! AVX2 and AVX-512 on x86-64.
 //!
-//! Each instruction set is a token with the line operations, and a shell: a function with the features enabled into
-//! which a kernel is inlined. BMI2 is part of both, because the probe stream lives on 64 x 64 -> 128 bit multiplies.
+//! Each instruction set has a token with the operations on lines, and a function with the features
+//! enabled, into which kernels are inlined. Both include BMI2, because the probe stream depends on
+//! 64 x 64 -> 128 bit multiplications.
 
 use super::{Kernel, Simd, portable};
 use crate::memory::CacheLine;
@@ -37,15 +38,16 @@ pub(super) unsafe fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(Avx512(()))
 }
 
-/// A line in two halves of four lanes. The private field keeps the token inside this file's shells.
+/// The token of AVX2, which processes a line in two halves of four lanes. The private field ensures
+/// that only `run_avx2` can make it.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(());
 
 impl Avx2 {
-    /// The masks of lanes 0 to 3 and of lanes 4 to 7.
+    /// Returns the masks of lanes 0 to 3 and of lanes 4 to 7.
     #[inline(always)]
     fn halves(self, x: u64) -> (__m256i, __m256i) {
-        // SAFETY: the token is proof of AVX2; nothing here touches memory.
+        // SAFETY: the token proves AVX2; nothing here accesses memory.
         unsafe {
             let x = _mm256_set1_epi64x(x as i64);
             let low = _mm256_srlv_epi64(x, _mm256_setr_epi64x(16, 22, 28, 34));
@@ -65,7 +67,8 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn test(self, line: &CacheLine, x: u64) -> bool {
         let (low, high) = self.halves(x);
-        // SAFETY: the token is proof of AVX2; a `CacheLine` is 64 bytes, aligned to 64, so both halves may be loaded.
+        // SAFETY: the token proves AVX2; a `CacheLine` has 64 bytes, aligned to 64, so both halves
+        // may be loaded.
         unsafe {
             let at = std::ptr::from_ref(line).cast::<__m256i>();
             let missing_low = _mm256_andnot_si256(_mm256_load_si256(at), low);
@@ -78,7 +81,7 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn set(self, line: &mut CacheLine, x: u64) {
         let (low, high) = self.halves(x);
-        // SAFETY: the token is proof of AVX2.
+        // SAFETY: the token proves AVX2.
         unsafe { set_halves(line, low, high) };
     }
 
@@ -97,14 +100,14 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn select(self, word: u64, rank: u32) -> u32 {
-        // Three cycles, except on AMD before Zen 3, where it is microcode.
-        // SAFETY: the token is proof of BMI2; nothing here touches memory.
+        // Takes three cycles, except on AMD before Zen 3, where it is microcode.
+        // SAFETY: the token proves BMI2; nothing here accesses memory.
         unsafe { _pdep_u64(1 << (rank & 63), word).trailing_zeros() }
     }
 
     #[inline(always)]
     fn deposit(self, bits: u64, mask: u64) -> u64 {
-        // SAFETY: the token is proof of BMI2; nothing here touches memory.
+        // SAFETY: the token proves BMI2; nothing here accesses memory.
         unsafe { _pdep_u64(bits, mask) }
     }
 
@@ -115,7 +118,8 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     fn equal(self, bytes: &[u8; 64], byte: u8) -> u64 {
-        // SAFETY: the token is proof of AVX2; both halves lie inside the array, and the loads need no alignment.
+        // SAFETY: the token proves AVX2; both halves are inside the array, and the loads need no
+        // alignment.
         unsafe {
             let (at, wanted) = (bytes.as_ptr().cast::<__m256i>(), _mm256_set1_epi8(byte as i8));
             let low = _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256(at), wanted));
@@ -131,7 +135,7 @@ impl Simd for Avx2 {
 /// The processor must have AVX2.
 #[inline(always)]
 unsafe fn set_halves(line: &mut CacheLine, low: __m256i, high: __m256i) {
-    // SAFETY: a `CacheLine` is 64 bytes, aligned to 64, and borrowed exclusively.
+    // SAFETY: a `CacheLine` has 64 bytes, aligned to 64, and is borrowed exclusively.
     unsafe {
         let at = std::ptr::from_mut(line).cast::<__m256i>();
         _mm256_store_si256(at, _mm256_or_si256(_mm256_load_si256(at), low));
@@ -140,24 +144,25 @@ unsafe fn set_halves(line: &mut CacheLine, low: __m256i, high: __m256i) {
     }
 }
 
-/// The masks of a line in one register. The line itself is read and written in two halves: loads of 64 bytes that miss
-/// the caches are slower, by half in filters of a hundred megabytes.
+/// The token of AVX-512, which computes the masks of a line in one register. The line itself is
+/// read and written in two halves: 64-byte loads that miss the caches are slower, by half in
+/// filters of a hundred megabytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(());
 
 impl Avx512 {
     #[inline(always)]
     fn whole(self, x: u64) -> __m512i {
-        // SAFETY: the token is proof of AVX-512F; nothing here touches memory.
+        // SAFETY: the token proves AVX-512F; nothing here accesses memory.
         unsafe {
             let shifts = _mm512_setr_epi64(16, 22, 28, 34, 40, 46, 52, 58);
             let positions = _mm512_srlv_epi64(_mm512_set1_epi64(x as i64), shifts);
-            // A rotation takes its count modulo 64, which saves cutting the fields to six bits.
+            // A rotation uses its count modulo 64, so the fields need not be masked to six bits.
             _mm512_rolv_epi64(_mm512_set1_epi64(1), positions)
         }
     }
 
-    /// The masks of lanes 0 to 3 and of lanes 4 to 7.
+    /// Returns the masks of lanes 0 to 3 and of lanes 4 to 7.
     #[inline(always)]
     fn halves(self, x: u64) -> (__m256i, __m256i) {
         let masks = self.whole(x);
@@ -172,10 +177,10 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn test(self, line: &CacheLine, x: u64) -> bool {
         let (low, high) = self.halves(x);
-        // SAFETY: the token is proof of AVX-512VL; a `CacheLine` is 64 bytes, aligned to 64.
+        // SAFETY: the token proves AVX-512VL; a `CacheLine` has 64 bytes, aligned to 64.
         unsafe {
             let at = std::ptr::from_ref(line).cast::<__m256i>();
-            // One bit per lane, so a lane is either zero (missing) or not.
+            // There is one bit per lane, so a lane is either zero (missing) or not.
             let low = _mm256_test_epi64_mask(_mm256_load_si256(at), low);
             let high = _mm256_test_epi64_mask(_mm256_load_si256(at.add(1)), high);
             low & high == 0xf
@@ -194,7 +199,7 @@ impl Simd for Avx512 {
         let mut found = false;
         for (filter, lines) in filters.iter().zip(lines) {
             let line = std::ptr::from_ref(&filter[lines[key] as usize]);
-            // SAFETY: the token is proof of AVX-512F; a `CacheLine` is 64 bytes, aligned to 64.
+            // SAFETY: the token proves AVX-512F; a `CacheLine` has 64 bytes, aligned to 64.
             found |= unsafe { _mm512_test_epi64_mask(_mm512_load_si512(line.cast()), masks) } == 0xff;
         }
         found
@@ -203,7 +208,7 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn set(self, line: &mut CacheLine, x: u64) {
         let (low, high) = self.halves(x);
-        // SAFETY: the token is proof of AVX2.
+        // SAFETY: the token proves AVX2.
         unsafe { set_halves(line, low, high) };
     }
 
@@ -217,21 +222,22 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn select(self, word: u64, rank: u32) -> u32 {
-        // SAFETY: the token is proof of BMI2; nothing here touches memory.
+        // SAFETY: the token proves BMI2; nothing here accesses memory.
         unsafe { _pdep_u64(1 << (rank & 63), word).trailing_zeros() }
     }
 
     #[inline(always)]
     fn deposit(self, bits: u64, mask: u64) -> u64 {
-        // SAFETY: the token is proof of BMI2; nothing here touches memory.
+        // SAFETY: the token proves BMI2; nothing here accesses memory.
         unsafe { _pdep_u64(bits, mask) }
     }
 
     #[inline(always)]
     fn compress(self, values: [u64; 8], keep: u8) -> [u64; 8] {
         let mut kept = [0; 8];
-        // Into a register and then into memory: the instruction that does both at once is slow.
-        // SAFETY: the token is proof of AVX-512F; both arrays are 64 bytes, and neither access needs alignment.
+        // Compress into a register and store that: the instruction that does both at once is slow.
+        // SAFETY: the token proves AVX-512F; both arrays have 64 bytes, and neither access needs
+        // alignment.
         unsafe {
             let values = _mm512_loadu_epi64(values.as_ptr().cast());
             _mm512_storeu_epi64(kept.as_mut_ptr().cast(), _mm512_maskz_compress_epi64(keep, values));
@@ -241,7 +247,8 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     fn equal(self, bytes: &[u8; 64], byte: u8) -> u64 {
-        // SAFETY: the token is proof of AVX-512BW; the array is 64 bytes, and the load needs no alignment.
+        // SAFETY: the token proves AVX-512BW; the array has 64 bytes, and the load needs no
+        // alignment.
         unsafe {
             _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(bytes.as_ptr().cast()), _mm512_set1_epi8(byte as i8))
         }
