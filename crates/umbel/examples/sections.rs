@@ -1,7 +1,7 @@
-//! A map beside a hash map: from lines `key<TAB>value`, which memory each takes, and how often the map is wrong about
-//! keys that it does not have.
+//! Compares a Bloomier filter with a hash map: reads lines `key<TAB>value`, and prints the memory
+//! of each and how often the filter has a value for a key that it does not contain.
 //!
-//! On Debian, from the path of every file of every package to the package's section:
+//! On Debian, this maps the path of every file of every package to the package's section:
 //!
 //! ```sh
 //! apt-get install apt-file && apt-file update
@@ -77,7 +77,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The memory that this process has now.
+/// Returns the resident memory of this process in bytes.
 fn resident() -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS in /proc")?;

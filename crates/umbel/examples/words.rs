@@ -1,4 +1,5 @@
-//! Builds a filter from lines, saves it, maps it, and asks it: the library's main job from end to end.
+//! Builds a filter from lines, saves it, maps it, and queries it: the main use of the library from
+//! end to end.
 //!
 //! ```sh
 //! cargo run --release --example words                       # a million generated lines
@@ -36,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mapped = file::map(&path, &KeyRing::new())?;
     println!("saved and mapped: {} bytes", mapped.file_len());
 
-    // Every word with a mark appended that no word has: certainly absent, so each "yes" is a false one.
+    // Append a byte that no word contains: these keys are certainly absent, so each "yes" is false.
     let absent: Vec<Vec<u8>> = words.iter().map(|word| [word, &b"\x01"[..]].concat()).collect();
     let missed = words.len() as u64 - mapped.contains_batch(&words)?.count();
     let wrong = mapped.contains_batch(&absent)?.count();
