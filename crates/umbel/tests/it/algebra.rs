@@ -1,5 +1,5 @@
-//! Filters as sets: union, intersection, comparison, estimates and folding do what sets do, and refuse what
-//! does not fit together.
+//! Union, intersection, comparison, estimates and folding behave like operations on sets, and
+//! filters that do not fit together are refused.
 
 use crate::common::{
     Keys, blocked, count_found, empty, filter_of, mix, moments, partitioned, same_bits, standard,
@@ -9,7 +9,8 @@ use umbel::internals::{Algebra, Layout};
 use umbel::sizing::{Cardinality, Estimate, Overlap};
 use umbel::{Blocked, Bloom, Error, Hasher, Standard};
 
-/// Calls a generic function with layouts of every kind, of awkward sizes, for `n` keys at about 1 %.
+/// Calls a generic function with layouts of every kind and of awkward sizes, for `n` keys at about
+/// 1 %.
 macro_rules! for_every_layout {
     ($n:expr, $check:ident) => {{
         let n: u64 = $n;
@@ -30,14 +31,14 @@ fn a_union_is_bit_for_bit_the_filter_of_all_keys() {
     fn check<L: Layout>(layout: L) {
         let all = Keys::of_build(1).members(3000);
         for hasher in hashers() {
-            // Overlapping halves, and the empty set on either side.
+            // Overlapping halves, disjoint halves, and the empty set on either side.
             for (left, right) in
                 [(0..2000, 1000..3000), (0..3000, 0..0), (0..0, 0..3000), (0..1500, 1500..3000)]
             {
                 let mut union = filter_of(layout, hasher.clone(), &all[left]);
                 union.union(&filter_of(layout, hasher.clone(), &all[right])).expect("the same shape");
                 assert!(same_bits(&union, &filter_of(layout, hasher.clone(), &all)), "{layout:?}");
-                assert_eq!(union.inserted(), None, "nobody knows how often a key was in both");
+                assert_eq!(union.inserted(), None, "the number of keys in both is unknown");
                 assert_eq!(count_found(&union, 3000, |number| all[number as usize]), 3000);
             }
         }
@@ -46,7 +47,7 @@ fn a_union_is_bit_for_bit_the_filter_of_all_keys() {
 }
 
 #[test]
-fn an_intersection_keeps_the_common_keys_and_is_no_worse_than_either() {
+fn an_intersection_keeps_the_common_keys_and_a_rate_no_higher_than_either() {
     fn check<L: Layout>(layout: L) {
         let keys = Keys::of_build(2);
         let all = keys.members(30_000);
@@ -63,7 +64,7 @@ fn an_intersection_keeps_the_common_keys_and_is_no_worse_than_either() {
         );
         assert_eq!(both.inserted(), None);
 
-        // Its yes is a yes of both, key by key; hence the rates.
+        // It finds a key only if both filters find it, so its rate is not above theirs.
         let (in_a, in_b, in_both) = (
             a.contains_batch(&strangers[..]),
             b.contains_batch(&strangers[..]),
@@ -73,7 +74,8 @@ fn an_intersection_keeps_the_common_keys_and_is_no_worse_than_either() {
         assert!(in_both.count() <= in_a.count().min(in_b.count()), "{layout:?}");
         assert!(both.stats().rate_now <= a.stats().rate_now.min(b.stats().rate_now), "{layout:?}");
 
-        // But it is not as good as one built afresh: every bit of that one, and some that met by chance.
+        // But it is not as good as a filter built from the common keys: it has all bits of that
+        // one, and some that coincide by chance.
         let fresh = filter_of(layout, Hasher::default(), &all[10_000..20_000]);
         let words = fresh.words().words().iter().zip(both.words().words());
         assert!(words.clone().all(|(fresh, both)| fresh & !both == 0), "{layout:?}");
@@ -82,7 +84,8 @@ fn an_intersection_keeps_the_common_keys_and_is_no_worse_than_either() {
     for_every_layout!(20_000, check);
 }
 
-/// `mismatch`, `union`, `intersect` and `overlap` agree on what differs, say so, and change nothing.
+/// Checks that `mismatch`, `union`, `intersect` and `overlap` report the same difference and change
+/// nothing.
 #[track_caller]
 fn assert_refused<L: Layout>(what: &str, ours: (L, Hasher), theirs: (L, Hasher)) {
     let keys = Keys::of_build(3);
@@ -95,7 +98,7 @@ fn assert_refused<L: Layout>(what: &str, ours: (L, Hasher), theirs: (L, Hasher))
     assert!(!filter.is_compatible(&other));
     let turned =
         Mismatch { what: mismatch.what, ours: mismatch.theirs.clone(), theirs: mismatch.ours.clone() };
-    assert_eq!(other.mismatch(&filter), Some(turned), "the other way round");
+    assert_eq!(other.mismatch(&filter), Some(turned), "in the other direction");
 
     let union = filter.union(&other);
     let intersection = filter.intersect(&other);
@@ -110,19 +113,19 @@ fn assert_refused<L: Layout>(what: &str, ours: (L, Hasher), theirs: (L, Hasher))
     for part in [what, &mismatch.ours, &mismatch.theirs] {
         assert!(sentence.contains(part), "{sentence}");
     }
-    assert!(same_bits(&filter, &before), "a refused operation has changed the filter");
+    assert!(same_bits(&filter, &before), "a refused operation changed the filter");
     assert_eq!(filter.inserted(), before.inserted());
 }
 
 #[test]
-fn what_does_not_fit_together_is_refused_naming_the_first_difference() {
+fn a_mismatch_is_refused_and_the_first_difference_named() {
     let fast = Hasher::fast;
     let (keyed, sealed) = (|key| Hasher::keyed([key; 16]), |key| Hasher::sealed([key; 32]));
 
     assert_refused("number of bits", (standard(9586, 7), fast(0)), (standard(9587, 7), fast(0)));
     assert_refused("number of hashes", (standard(9586, 7), fast(0)), (standard(9586, 6), fast(0)));
     assert_refused("number of bits", (partitioned(1000, 7), fast(0)), (partitioned(1001, 7), fast(0)));
-    // As many bits, cut into other slices.
+    // The same number of bits, but different slices.
     assert_refused("number of hashes", (partitioned(1400, 5), fast(0)), (partitioned(1000, 7), fast(0)));
     assert_refused("number of bits", (blocked(16, 1), fast(0)), (blocked(17, 1), fast(0)));
     assert_refused("number of hashes", (blocked(16, 1), fast(0)), (blocked(16, 2), fast(0)));
@@ -139,13 +142,13 @@ fn what_does_not_fit_together_is_refused_naming_the_first_difference() {
     }
     hashes_differ!(standard(9586, 7), partitioned(1000, 7), blocked(16, 2));
 
-    // When everything differs, the first is named.
+    // If everything differs, the error names the first difference.
     assert_refused("number of bits", (standard(9586, 7), fast(0)), (standard(64, 3), keyed(1)));
     assert_refused("number of hashes", (standard(9586, 7), fast(0)), (standard(9586, 3), keyed(1)));
 }
 
 #[test]
-fn filters_that_differ_in_their_seed_alone_say_so() {
+fn a_different_seed_is_named_in_the_error() {
     let mut ours = empty(standard(9586, 7), Hasher::fast(1));
     let sentence =
         ours.union(&empty(standard(9586, 7), Hasher::fast(2))).expect_err("other seeds").to_string();
@@ -153,7 +156,7 @@ fn filters_that_differ_in_their_seed_alone_say_so() {
 }
 
 #[test]
-fn a_secret_is_never_shown_when_it_differs() {
+fn a_mismatch_of_secrets_does_not_show_them() {
     let ours = empty(standard(64, 1), Hasher::keyed([0xab; 16]));
     let mismatch = ours.mismatch(&empty(standard(64, 1), Hasher::keyed([0xcd; 16]))).expect("other keys");
     let text = format!("{mismatch} {mismatch:?}").to_lowercase();
@@ -165,7 +168,7 @@ fn a_secret_is_never_shown_when_it_differs() {
     );
 }
 
-/// Two sets of 800 and 700 keys that share 200, `builds` times with other keys and seeds.
+/// Compares sets of 800 and 700 keys that share 200, `builds` times with different keys and seeds.
 fn overlaps<L: Layout>(layout: L, builds: u64) -> Vec<(Overlap, Estimate)> {
     let one_build = |build| {
         let all = Keys::of_build(build).members(1300);
@@ -179,8 +182,9 @@ fn overlaps<L: Layout>(layout: L, builds: u64) -> Vec<(Overlap, Estimate)> {
 }
 
 #[test]
-fn sizes_of_sets_and_of_what_they_share_come_out_as_in_the_literature() {
-    // Means within four standard errors of 200 builds; standard deviations within 20 %, four of their own.
+fn estimates_of_sets_and_their_overlap_match_the_literature() {
+    // The means must be within four standard errors of 200 builds; the standard deviations within
+    // 20 %, which is four of their own standard errors.
     let found = overlaps(standard(9586, 7), 200);
     let check = |what: &str, value: Quantity, expected: f64, within: f64, deviation: f64| {
         let values: Vec<f64> = found.iter().map(|(overlap, _)| value(overlap).value).collect();
@@ -197,7 +201,7 @@ fn sizes_of_sets_and_of_what_they_share_come_out_as_in_the_literature() {
     check("Jaccard", |overlap| overlap.jaccard, 200.0 / 1300.0, 0.0019, 0.0068);
 }
 
-/// One of the numbers of an overlap.
+/// One of the estimates of an overlap.
 type Quantity = fn(&Overlap) -> Estimate;
 
 #[test]
@@ -220,14 +224,14 @@ fn estimates_lie_within_their_stated_errors() {
                 .collect();
             let (mean, spread) = moments(&scores);
             println!("{layout:?}, {what}: {mean:+.2} +- {spread:.2} standard errors");
-            // Of 200 builds at least 99 % within four errors (a normal error would be outside once in 80 such
-            // tests).
+            // At least 99 % of 200 builds must be within four errors (normal errors would violate
+            // this once in 80 such tests).
             assert!(scores.iter().filter(|score| score.abs() > 4.0).count() <= 2, "{layout:?}, {what}");
-            // And the errors are neither too small nor so large that being within them says nothing: their
-            // size within 25 %, five standard deviations of 200 builds.
+            // And the errors must be neither too small nor so large that being within them means
+            // nothing: their size is right to within 25 %, five standard deviations of 200 builds.
             assert!((0.75..1.25).contains(&spread), "{layout:?}, {what}: {spread}");
         }
-        // One filter's own estimate is the overlap's.
+        // The estimate of a single filter equals that of the overlap.
         assert!(found.iter().all(|(overlap, own)| overlap.left == *own));
     }
     check(standard(9586, 7));
@@ -239,7 +243,7 @@ fn estimates_lie_within_their_stated_errors() {
 }
 
 #[test]
-fn sets_that_are_equal_disjoint_or_empty_are_recognised() {
+fn equal_disjoint_and_empty_sets_are_recognised() {
     fn check<L: Layout>(layout: L) {
         let keys = Keys::of_build(4);
         let a = filter_of(layout, Hasher::default(), &keys.members(1000));
@@ -260,8 +264,9 @@ fn sets_that_are_equal_disjoint_or_empty_are_recognised() {
     for_every_layout!(2000, check);
 }
 
-/// Folds to the end; at every size, the folded filter is the one built at that size.
-fn fold_to_the_end<L: Layout>(layout: L, folds: usize, refused: L) {
+/// Folds until the size is odd. At every size, the folded filter must equal the one built at that
+/// size.
+fn fold_completely<L: Layout>(layout: L, folds: usize, refused: L) {
     let members = Keys::of_build(5).members(500);
     for hasher in hashers() {
         let mut filter = filter_of(layout, hasher.clone(), &members);
@@ -278,26 +283,29 @@ fn fold_to_the_end<L: Layout>(layout: L, folds: usize, refused: L) {
         }
         assert_eq!(*filter.layout(), refused);
         assert!(matches!(filter.fold(), Err(Error::Parameter { .. })), "{refused:?}");
-        assert!(same_bits(&filter, &filter_of(refused, hasher, &members)), "changed by a refused fold");
+        assert!(
+            same_bits(&filter, &filter_of(refused, hasher, &members)),
+            "a refused fold changed the filter"
+        );
     }
 }
 
 #[test]
 fn a_folded_filter_is_bit_for_bit_the_one_built_at_half_the_size() {
-    fold_to_the_end(standard(64 * 75, 7), 6, standard(75, 7));
-    fold_to_the_end(standard(1 << 14, 7), 14, standard(1, 7));
-    fold_to_the_end(standard(2 * 4793, 7), 1, standard(4793, 7));
-    fold_to_the_end(standard(9587, 7), 0, standard(9587, 7));
-    fold_to_the_end(partitioned(8 * 171, 7), 3, partitioned(171, 7));
-    fold_to_the_end(partitioned(1 << 10, 6), 10, partitioned(1, 6));
+    fold_completely(standard(64 * 75, 7), 6, standard(75, 7));
+    fold_completely(standard(1 << 14, 7), 14, standard(1, 7));
+    fold_completely(standard(2 * 4793, 7), 1, standard(4793, 7));
+    fold_completely(standard(9587, 7), 0, standard(9587, 7));
+    fold_completely(partitioned(8 * 171, 7), 3, partitioned(171, 7));
+    fold_completely(partitioned(1 << 10, 6), 10, partitioned(1, 6));
     for lines_per_key in 1..=4 {
-        fold_to_the_end(blocked(24, lines_per_key), 3, blocked(3, lines_per_key));
-        fold_to_the_end(blocked(32, lines_per_key), 5, blocked(1, lines_per_key));
+        fold_completely(blocked(24, lines_per_key), 3, blocked(3, lines_per_key));
+        fold_completely(blocked(32, lines_per_key), 5, blocked(1, lines_per_key));
     }
 }
 
 #[test]
-fn a_planned_filter_can_be_folded_and_says_what_it_then_holds() {
+fn folding_a_planned_filter_updates_its_capacity() {
     fn check<L: Layout>(folds: usize) {
         let mut filter = Bloom::<L>::with_capacity(100_000, 0.001).expect("a valid rate");
         let members = Keys::of_build(6).members(100_000 >> folds);
@@ -316,12 +324,12 @@ fn a_planned_filter_can_be_folded_and_says_what_it_then_holds() {
 }
 
 #[test]
-fn a_refused_fold_names_a_number_that_is_odd() {
+fn a_refused_fold_names_an_odd_number() {
     fn check<L: Layout>(layout: L) {
         let error = empty(layout, Hasher::default()).fold().map(|_| ()).expect_err("an odd size");
         let Error::Parameter { ref got, .. } = error else { panic!("{error:?}") };
         let odd = got.parse::<u64>().is_ok_and(|number| number % 2 == 1);
-        assert!(odd, "{layout:?}: \"{error}\", but that is an even number");
+        assert!(odd, "{layout:?}: \"{error}\" does not name an odd number");
     }
     check(standard(9587, 7));
     check(partitioned(171, 7));
@@ -330,13 +338,13 @@ fn a_refused_fold_names_a_number_that_is_odd() {
 }
 
 #[test]
-fn a_saturated_filter_says_so() {
+fn a_saturated_filter_reports_it() {
     fn check<L: Layout>(layout: L) {
         let mut filter = empty(layout, Hasher::default());
         let few = filter_of(layout, Hasher::default(), &[1, 2, 3]);
         assert!(few.overlap(&filter).expect("the same shape").is_some());
-        // Half a million keys fill every bit of filters this small: a bit stays zero with a probability below
-        // e^-7000.
+        // Half a million keys set every bit of filters this small: a bit stays zero with a
+        // probability below e^-7000.
         filter.insert_batch(&Keys::of_build(7).members(500_000)[..]);
         let stats = filter.stats();
         assert_eq!(stats.estimate, Cardinality::Saturated, "{layout:?}");
@@ -358,7 +366,7 @@ fn a_filter_of_one_bit_is_saturated_by_one_key() {
     let mut filter = empty(standard(1, 1), Hasher::default());
     assert!(!filter.contains("apple"));
     assert!(filter.insert("apple"));
-    assert!(!filter.insert("pear"), "perhaps it was there");
+    assert!(!filter.insert("pear"), "it may have been there before");
     assert_eq!(filter.stats().estimate, Cardinality::Saturated);
 }
 
@@ -375,9 +383,9 @@ fn a_copy_is_equal_and_independent() {
             let before = original.stats();
             copy.insert_batch(&keys.strangers(1000)[..]);
             assert!(!same_bits(&copy, &original));
-            assert_eq!(original.stats(), before, "the original has changed with its copy");
+            assert_eq!(original.stats(), before, "changing the copy changed the original");
             copy.clear();
-            assert_eq!(original.stats(), before, "the original was cleared with its copy");
+            assert_eq!(original.stats(), before, "clearing the copy changed the original");
             assert_eq!(count_found(&original, 1000, |number| keys.member(number)), 1000);
         }
     }
@@ -385,7 +393,7 @@ fn a_copy_is_equal_and_independent() {
 }
 
 #[test]
-fn a_cleared_filter_is_an_empty_one() {
+fn a_cleared_filter_is_empty() {
     fn check<L: Layout>(layout: L) {
         let keys = Keys::of_build(9);
         let fresh = empty(layout, Hasher::default());
@@ -397,7 +405,7 @@ fn a_cleared_filter_is_an_empty_one() {
             (filter.inserted(), count_found(&filter, 1000, |number| keys.member(number))),
             (Some(0), 0)
         );
-        // And its count is known again after a union.
+        // After a union its count is unknown, and clearing makes it known again.
         filter.union(&filter_of(layout, Hasher::default(), &keys.members(10))).expect("the same shape");
         assert_eq!(filter.inserted(), None);
         filter.clear();

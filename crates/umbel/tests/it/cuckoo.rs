@@ -1,5 +1,5 @@
-//! What a cuckoo filter promises: nothing is lost, whatever is inserted, removed or refused; its rates, loads and sizes
-//! are those of the literature and of its plan.
+//! The promises of cuckoo filters: no key is lost, whatever is inserted, removed or refused; and
+//! rates, loads and sizes match the literature and the plan.
 //!
 //! Keys and seeds are fixed, so that every number here is the same in every run.
 
@@ -33,12 +33,12 @@ fn from_bytes(bytes: &[u8]) -> Cuckoo {
     Cuckoo::try_from(AnyFilter::try_from(stored).unwrap()).unwrap()
 }
 
-/// Inserts members until one is refused; returns how many were taken.
+/// Inserts members until one is refused, and returns how many were accepted.
 fn fill_up(filter: &mut Cuckoo, keys: Keys) -> u64 {
     (0..).find(|number| filter.insert(&keys.member(*number)).is_err()).unwrap()
 }
 
-/// One word or several to a bucket, with and without codes, from the fewest slots to the most.
+/// Buckets in one word or several, with and without codes, from the fewest slots to the most.
 const SHAPES: [(u32, u32, Form); 9] = [
     (12, 1, Form::Plain),
     (12, 2, Form::Plain),
@@ -70,7 +70,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Runs a history against an exact multiset.
+/// Runs a history and compares the filter with an exact multiset.
 fn run(mut filter: Cuckoo, history: &[Operation]) -> Result<(), TestCaseError> {
     let mut exact = BTreeMap::<u64, u32>::new();
     for operation in history {
@@ -78,12 +78,12 @@ fn run(mut filter: Cuckoo, history: &[Operation]) -> Result<(), TestCaseError> {
         match operation {
             Operation::Insert(key) => match filter.insert(key) {
                 Ok(new) => {
-                    prop_assert!(!new || !exact.contains_key(key), "a key that was there is not new");
+                    prop_assert!(!new || !exact.contains_key(key), "a repeated key must not be new");
                     prop_assert_eq!(new, !before.contains(key));
                     *exact.entry(*key).or_default() += 1;
                 }
                 Err(Error::Full { .. }) => {
-                    prop_assert_eq!(bytes(&filter), bytes(&before), "a refusal changes nothing")
+                    prop_assert_eq!(bytes(&filter), bytes(&before), "a refusal must not change the filter")
                 }
                 Err(other) => panic!("{other}"),
             },
@@ -98,7 +98,8 @@ fn run(mut filter: Cuckoo, history: &[Operation]) -> Result<(), TestCaseError> {
                 }
             }
             Operation::Remove(key) => {
-                // Only what was inserted may be removed; what is certainly not there is refused.
+                // Only inserted keys may be removed; removing a key that is certainly absent is
+                // refused.
                 let removed = if exact.contains_key(key) || !before.contains(key) {
                     filter.remove(key)
                 } else {
@@ -120,11 +121,11 @@ fn run(mut filter: Cuckoo, history: &[Operation]) -> Result<(), TestCaseError> {
         }
         prop_assert_eq!(filter.len(), exact.values().map(|count| u64::from(*count)).sum::<u64>());
         for (key, count) in &exact {
-            prop_assert!(filter.contains(key), "a false negative");
+            prop_assert!(filter.contains(key), "false negative");
             prop_assert!(filter.count(key) >= *count);
         }
     }
-    // And out again: the empty filter, bit for bit.
+    // Removing everything must leave the empty filter, bit for bit.
     for (key, count) in exact {
         for _ in 0..count {
             prop_assert_eq!(filter.remove(&key), Removed::Removed);
@@ -140,7 +141,7 @@ proptest! {
     })]
 
     #[test]
-    fn after_any_history_all_that_was_inserted_is_found(
+    fn members_are_found_after_any_history(
         shape in prop::sample::select(&SHAPES[..]),
         buckets in prop_oneof![Just(1u64), 2..10u64, 10..60u64],
         history in prop::collection::vec(operation(), 1..120),
@@ -156,7 +157,7 @@ fn a_full_filter_never_loses_a_key() {
         for (build, buckets) in [(0, 2), (1, 10), (2, 128), (3, 1000), (4, 20_000)] {
             let (mut filter, keys) = (empty(buckets, bits, slots, form), Keys::of_build(build));
             let mut taken: Vec<u64> = Vec::new();
-            // Long after the first refusal, too.
+            // Continue long after the first refusal.
             for number in 0..buckets * u64::from(slots) * 2 {
                 let (key, before) = (keys.member(number), filter.len());
                 match filter.insert(&key) {
@@ -172,7 +173,7 @@ fn a_full_filter_never_loses_a_key() {
                 filter.len(),
                 "{buckets} {bits} {slots} {form:?}"
             );
-            // All of it is right to the last bit: it can be taken out again, which leaves nothing.
+            // The contents are exact: removing all keys leaves nothing.
             for key in &taken {
                 assert_eq!(filter.remove(key), Removed::Removed);
             }
@@ -182,7 +183,7 @@ fn a_full_filter_never_loses_a_key() {
 }
 
 #[test]
-fn a_key_is_taken_2b_times_and_then_refused_with_the_reason() {
+fn a_key_is_accepted_2b_times_and_then_refused() {
     for (bits, slots, form) in SHAPES {
         let mut filter = empty(100, bits, slots, form);
         for copies in 0..2 * slots {
@@ -197,7 +198,7 @@ fn a_key_is_taken_2b_times_and_then_refused_with_the_reason() {
             other => panic!("{other:?}"),
         }
         assert_eq!(bytes(&filter), before);
-        assert!(filter.insert("pear").is_ok(), "others are still taken");
+        assert!(filter.insert("pear").is_ok(), "other keys are still accepted");
         filter.remove("pear");
         for copies in (0..2 * slots).rev() {
             assert_eq!(filter.remove("apple"), Removed::Removed);
@@ -209,8 +210,8 @@ fn a_key_is_taken_2b_times_and_then_refused_with_the_reason() {
 }
 
 #[test]
-fn the_first_refusal_comes_at_the_loads_of_the_literature() {
-    // The mean of some builds varies by less than a third of the tolerance.
+fn the_first_refusal_happens_at_the_published_load() {
+    // The mean of these builds varies by less than a third of the tolerance.
     for (slots, expected, tolerance) in
         [(1, 0.51, 0.03), (2, 0.87, 0.01), (4, 0.965, 0.006), (8, 0.99, 0.005)]
     {
@@ -226,8 +227,9 @@ fn the_first_refusal_comes_at_the_loads_of_the_literature() {
 }
 
 #[test]
-fn rates_of_brimful_filters_are_those_of_the_formula_and_of_the_literature() {
-    // Between 300 000 and 30 000 of 16 million strangers are found: a standard error below 0.6 %.
+fn rates_of_full_filters_match_the_formula_and_the_literature() {
+    // Between 30 000 and 300 000 of 16 million strangers are found, so the standard error is below
+    // 0.6 %.
     for (bits, least, most) in [(8, 0.0290, 0.0312), (12, 0.00180, 0.00210)] {
         for form in FORMS {
             let (mut found, mut expected, mut asked) = (0, 0.0, 0);
@@ -250,7 +252,7 @@ fn rates_of_brimful_filters_are_those_of_the_formula_and_of_the_literature() {
 }
 
 #[test]
-fn the_rate_at_capacity_is_not_above_the_one_asked_for() {
+fn the_rate_at_capacity_is_not_above_the_requested_one() {
     for (n, p, builds) in [(100, 0.01, 400), (1000, 0.001, 300), (20_000, 0.01, 20), (200_000, 0.001, 4)] {
         for form in FORMS {
             let (mut found, mut asked, mut predicted) = (0, 0, 0.0);
@@ -264,7 +266,7 @@ fn the_rate_at_capacity_is_not_above_the_one_asked_for() {
                 predicted = filter.predicted_rate(n).unwrap();
                 assert!(predicted <= p);
             }
-            // Four standard errors of the sample, the builds' own scatter included.
+            // Four standard errors of the sample, including the variation between builds.
             let rate = found as f64 / asked as f64;
             let error = (predicted / asked as f64 + predicted / (n * builds) as f64).sqrt();
             assert!(rate <= p * 1.02 + 4.0 * error, "{n} {p} {form:?}: {rate}");
@@ -300,13 +302,13 @@ fn no_filter_refuses_a_key_within_its_capacity() {
             filter.insert_batch(&Keys::of_build(build).members(n)[..]).unwrap();
         }
     }
-    // However high a rate is allowed, fingerprints are long enough for the table to be filled.
+    // Even at a high rate, fingerprints are long enough that the table can be filled.
     let mut filter = Cuckoo::with_capacity(300_000, 0.9).unwrap();
     filter.insert_batch(&Keys::of_build(9).members(300_000)[..]).unwrap();
 }
 
 #[test]
-fn both_forms_hold_the_same_and_answer_the_same() {
+fn both_forms_hold_the_same_keys_and_answer_the_same() {
     for bits in [5, 9, 17, 25] {
         let (mut plain, mut sorted) =
             (empty(500, bits, 4, Form::Plain), empty(500, bits, 4, Form::SemiSorted));
@@ -379,7 +381,7 @@ fn batches_tiles_and_single_keys_agree_on_every_instruction_set() {
 }
 
 #[test]
-fn files_keep_everything_and_go_on() {
+fn a_loaded_file_continues_where_it_was_saved() {
     for (bits, slots, form) in SHAPES {
         let (mut filter, keys) = (empty(300, bits, slots, form), Keys::of_build(8));
         let taken = fill_up(&mut filter, keys);
@@ -392,7 +394,7 @@ fn files_keep_everything_and_go_on() {
                 assert_eq!(filter.remove(&keys.member(number)), Removed::Removed);
             }
         }
-        assert_eq!(bytes(&back), bytes(&filter), "the same from there on");
+        assert_eq!(bytes(&back), bytes(&filter), "both must continue alike");
 
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cuckoo");
@@ -406,16 +408,12 @@ fn files_keep_everything_and_go_on() {
         let mapped = mapped.into_kind::<Cuckoo>().unwrap().verify().unwrap().filter;
         let mut copy = mapped.try_clone().unwrap();
         assert_eq!(copy.remove(&keys.member(1)), Removed::Removed);
-        assert_eq!(
-            (mapped.len(), copy.len()),
-            (back.len(), back.len() - 1),
-            "the copy has memory of its own"
-        );
+        assert_eq!((mapped.len(), copy.len()), (back.len(), back.len() - 1), "the copy must own its memory");
     }
 }
 
 #[test]
-fn unions_and_intersections_are_those_of_multisets() {
+fn unions_and_intersections_follow_the_rules_of_multisets() {
     for (bits, slots, form) in SHAPES.into_iter().filter(|(_, slots, _)| *slots > 1) {
         let keys = Keys::of_build(3);
         let (mut a, mut b) = (empty(1000, bits, slots, form), empty(1000, bits, slots, form));
@@ -438,9 +436,12 @@ fn unions_and_intersections_are_those_of_multisets() {
         for key in keys.members(2 * third) {
             union.remove(&key);
         }
-        assert!(keys.members(3 * third)[third as usize..].iter().all(|key| union.contains(key)), "b is left");
+        assert!(
+            keys.members(3 * third)[third as usize..].iter().all(|key| union.contains(key)),
+            "the keys of b must remain"
+        );
 
-        // What does not fit is refused, and nothing has changed.
+        // A union that does not fit is refused and changes nothing.
         let mut full = empty(1000, bits, slots, form);
         fill_up(&mut full, keys);
         let before = bytes(&full);
@@ -450,7 +451,7 @@ fn unions_and_intersections_are_those_of_multisets() {
 }
 
 #[test]
-fn filters_that_do_not_fit_together_say_why() {
+fn a_mismatch_names_the_difference() {
     let mut ours = empty(100, 8, 4, Form::Plain);
     for (theirs, what) in [
         (empty(102, 8, 4, Form::Plain), "number of bits"),
@@ -465,7 +466,7 @@ fn filters_that_do_not_fit_together_say_why() {
 }
 
 #[test]
-fn bad_parameters_are_named() {
+fn invalid_parameters_are_named() {
     for (buckets, bits, slots, form, name) in [
         (0, 8, 4, Form::Plain, "buckets"),
         (7, 8, 4, Form::Plain, "buckets"),
@@ -518,7 +519,7 @@ fn bad_parameters_are_named() {
 }
 
 #[test]
-fn any_sufficient_subset_leads_to_a_plan_that_the_filter_keeps() {
+fn every_sufficient_subset_leads_to_a_plan_that_the_filter_keeps() {
     let (n, p, m) = (Some(100_000), Some(0.001), Some(1_500_000));
     for form in FORMS {
         for given in [
@@ -551,7 +552,8 @@ fn any_sufficient_subset_leads_to_a_plan_that_the_filter_keeps() {
             );
         }
     }
-    // With more memory the same keys have a lower rate, and with the length of fingerprints named no rate is needed.
+    // More memory lowers the rate for the same keys; and if the length of fingerprints is given, no
+    // rate is needed.
     let bits = |m| CuckooParams::for_bits(m, 100_000, &Options::default()).unwrap();
     assert!(
         bits(1_500_000).rate > bits(1_510_000).rate && bits(1_500_000).rate > 15.0 * bits(1_950_000).rate
@@ -565,15 +567,16 @@ fn any_sufficient_subset_leads_to_a_plan_that_the_filter_keeps() {
 }
 
 #[test]
-fn only_the_semi_sorted_form_beats_a_bloom_filter_at_rates_like_two_per_cent() {
+fn only_the_semi_sorted_form_beats_a_bloom_filter_at_two_per_cent() {
     assert!((cuckoo::crossover(Form::Plain) - 0.0041).abs() < 0.00005);
     assert!((cuckoo::crossover(Form::SemiSorted) - 0.0255).abs() < 0.0005);
     assert!(
         (cuckoo::bits_per_key(cuckoo::crossover(Form::Plain), Form::Plain).unwrap() - 11.46).abs() < 0.01
     );
-    // At the "3 %" of the literature this form is on a par: 7.39 bits by the formula, where a Bloom filter has 7.30.
+    // At the "3 %" of the literature this form is about equal: 7.39 bits by the formula, where a
+    // Bloom filter has 7.30.
     assert!((cuckoo::bits_per_key(0.03, Form::SemiSorted).unwrap() - 7.39).abs() < 0.01);
-    // And in tables as they are built, at rates that whole bits of fingerprint give.
+    // The same must hold for real tables, at the rates of whole fingerprint bits.
     for (bits, plain_wins, sorted_wins) in
         [(6, false, false), (9, false, true), (10, false, true), (13, true, true)]
     {
@@ -592,7 +595,7 @@ fn only_the_semi_sorted_form_beats_a_bloom_filter_at_rates_like_two_per_cent() {
 }
 
 #[test]
-fn what_can_be_told_apart_is_counted_once() {
+fn repeated_keys_count_once_in_the_estimate() {
     let mut filter = empty(1000, 16, 4, Form::Plain);
     for key in Keys::of_build(2).members(300) {
         for _ in 0..2 {

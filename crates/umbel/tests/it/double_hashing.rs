@@ -1,12 +1,13 @@
-//! What double hashing costs small filters, measured.
+//! Measures the cost of double hashing in small filters.
 //!
-//! All inputs are fixed, so each rate below is one number, the same in every run. The tolerances say how far a
-//! correct implementation could lie with other inputs: more than five standard deviations in every case.
+//! All inputs are fixed, so each rate below is the same number in every run. The tolerances allow
+//! for a correct implementation with other inputs: more than five standard deviations in every
+//! case.
 
 use umbel::literature::murmur::murmur3_x64_128;
 use umbel::literature::{Family, Scheme, double_hashing_floor, double_hashing_is_safe};
 
-/// A small filter, and how often to build and query it.
+/// A small filter, with the number of builds and queries.
 #[derive(Clone, Copy)]
 struct Setup {
     m: u64,
@@ -19,13 +20,14 @@ struct Setup {
 /// One in a million by theory; 8 million queries.
 const MANY_FUNCTIONS: Setup = Setup { m: 1024, k: 20, n: 36, builds: 200, queries: 40_000 };
 
-/// One percent by theory; 6 million queries. All queries of a build share its fill, which moves the rate by
-/// 12 %: hence many builds. The rate then has a standard deviation of 0.5 %.
+/// One percent by theory; 6 million queries. All queries of a build share its fill, which changes
+/// the rate by 12 %, so there are many builds. The rate then has a standard deviation of 0.5 %.
 const ONE_PERCENT: Setup = Setup { m: 1024, k: 7, n: 107, builds: 4000, queries: 1500 };
 
 impl Setup {
-    /// The share of keys never inserted that find all their positions set. `visit` calls its second argument
-    /// with the positions of a key, one by one, for as long as it returns true, and returns whether it always did.
+    /// Returns the share of absent keys whose positions are all set. `visit` calls its second
+    /// argument with the positions of a key, one by one, until it returns false, and returns
+    /// whether it always returned true.
     fn rate(self, visit: impl Fn(&[u8], &mut dyn FnMut(u64) -> bool) -> bool) -> f64 {
         let key =
             |build: u64, number: u64, inserted: u64| (build << 33 | number << 1 | inserted).to_le_bytes();
@@ -51,7 +53,8 @@ impl Setup {
         self.report(family.name(), rate)
     }
 
-    /// Double hashing as the papers define it, where a stride divisible by m collapses to one position.
+    /// Measures double hashing as the papers define it, where all positions coincide if the stride
+    /// is divisible by m.
     fn rate_of_plain_double_hashing(self) -> f64 {
         let rate = self.rate(|key, test| {
             let (a, b) = murmur3_x64_128(key, 0);
@@ -100,7 +103,7 @@ fn c2_one_percent_on_a_small_filter_becomes_a_tenth_worse() {
 }
 
 #[test]
-fn c2_where_the_rule_calls_it_safe_nothing_is_lost() {
+fn c2_double_hashing_loses_nothing_if_the_rule_calls_it_safe() {
     // 2 million queries; the standard deviation of each rate is 0.7 %.
     let setup = Setup { m: 8192, k: 7, n: 854, builds: 800, queries: 2500 };
     assert!(double_hashing_is_safe(setup.m, setup.n, 0.01));

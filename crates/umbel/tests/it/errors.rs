@@ -1,4 +1,5 @@
-//! An error returns its cause through `source`, does not repeat it in its own message, and prints the whole chain with `{:#}`.
+//! An error returns its cause through `source`, does not repeat it in its own message, and prints
+//! the whole chain with `{:#}`.
 
 use std::error::Error as _;
 use std::{fs, io};
@@ -7,7 +8,7 @@ use umbel::hash::KeyRing;
 use umbel::{BloomFilter, Error};
 
 #[test]
-fn a_missing_file_has_the_error_of_the_system_as_its_cause() {
+fn the_cause_for_a_missing_file_is_the_system_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing.umbel");
     for error in [BloomFilter::load(&path).unwrap_err(), file::inspect(&path).unwrap_err()] {
@@ -19,7 +20,7 @@ fn a_missing_file_has_the_error_of_the_system_as_its_cause() {
 }
 
 #[test]
-fn a_file_of_something_else_has_the_problem_with_its_contents_as_its_cause() {
+fn the_cause_for_another_file_is_the_problem_with_its_contents() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lines");
     fs::write(&path, "apple\npear\n").unwrap();
@@ -37,7 +38,7 @@ fn a_file_of_something_else_has_the_problem_with_its_contents_as_its_cause() {
 }
 
 #[test]
-fn a_stream_that_breaks_off_has_the_error_of_the_system_as_its_cause() {
+fn the_cause_for_a_truncated_stream_is_the_system_error() {
     let filter = BloomFilter::with_capacity(1000, 0.01).unwrap();
     let bytes = file::to_bytes(&filter, &Options::default()).unwrap();
     let half = &mut &bytes[..bytes.len() / 2];
@@ -55,7 +56,7 @@ fn an_error_without_a_cause_prints_the_same_in_both_forms() {
 }
 
 #[test]
-fn an_error_inside_an_error_of_the_system_keeps_its_chain() {
+fn an_error_inside_a_system_error_keeps_its_chain() {
     let error = BloomFilter::load("/nowhere/missing.umbel").unwrap_err();
     let chain = format!("{error:#}");
     let wrapped = Error::Io { path: "copy".into(), doing: "write", source: io::Error::other(error) };

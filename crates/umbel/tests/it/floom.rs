@@ -1,5 +1,5 @@
-//! The Floom filter does what it was meant to do, as well as theory says; and for its memory a standard filter does
-//! better, always.
+//! The Floom filter works as designed and as theory predicts, but a standard filter with the same
+//! memory is always better.
 
 use crate::common::sets::{check_every_way, check_rate_at_capacity, check_round_trip, measure, memory};
 use crate::common::{Keys, mix, standard};
@@ -34,19 +34,21 @@ fn tuned(floom: Options, spec: Spec) -> Spec {
     spec.with_options(options)
 }
 
-/// The set-up of the published figures: M bits rounded up to bytes, and k from the bits before that.
+/// Returns the setup of the published figures: M bits rounded up to bytes, and k computed before
+/// rounding.
 fn published(n: u64, p: f64) -> (u64, u32) {
     let params = Params::for_capacity(n, p, KPolicy::Round).expect("valid");
     (params.bits.next_multiple_of(8), params.hashes)
 }
 
-/// The rate of the standard filter that has the bits of both, with a k of its own.
-fn of_equal_memory(n: u64, bits: u64, regions: u32) -> f64 {
+/// Returns the rate of a standard filter with the bits of filter and table together, with its own
+/// k.
+fn rate_with_equal_memory(n: u64, bits: u64, regions: u32) -> f64 {
     Params::for_bits(bits + (1 << regions), n, KPolicy::Round).expect("valid").rate
 }
 
-/// A row of the published figures with b = 16, p = 0.01: measured standard, Floom and larger standard filter, and the
-/// analytic rates of the latter two.
+/// A row of the published figures with b = 16, p = 0.01: the measured rates of the standard filter,
+/// the Floom filter and the larger standard filter, and the analytic rates of the latter two.
 struct Row {
     n: u64,
     published: [f64; 3],
@@ -64,13 +66,13 @@ const TABLE: [Row; 6] = [
 ];
 
 #[test]
-fn the_formulas_give_the_digits_of_the_table() {
+fn the_formulas_match_the_published_table() {
     for Row { n, floom, equal, .. } in TABLE {
         let (bits, k) = published(n, 0.01);
         let found = floom::rate(bits, n, k, 16).expect("valid");
         assert!((found - floom).abs() <= 5.1e-7, "{n} keys: {found}, not {floom}");
-        let found = of_equal_memory(n, bits, 16);
-        // The first is given to one digit.
+        let found = rate_with_equal_memory(n, bits, 16);
+        // The first is published with one digit.
         let tolerance = if n == 1000 { 0.5e-16 } else { 5.1e-7 };
         assert!((found - equal).abs() <= tolerance, "{n} keys: {found}, not {equal}");
     }
@@ -78,8 +80,8 @@ fn the_formulas_give_the_digits_of_the_table() {
     assert!((seen - 0.994).abs() < 5e-4, "{seen}");
 }
 
-/// Random keys through the filter itself, in at least ten builds: within 2 % of theory and four standard errors, which
-/// are 4 % at most.
+/// Inserts random keys in at least ten builds. The rate must be within 2 % of theory and four
+/// standard errors, which are 4 % at most.
 #[test]
 fn the_measured_rate_is_the_analytic_one() {
     let rows = TABLE.iter().map(|row| (16, 0.01, row.n, row.published));
@@ -97,35 +99,36 @@ fn the_measured_rate_is_the_analytic_one() {
         let build = |hasher| Floom::with_layout(standard(bits, k), &options(regions), hasher).expect("valid");
         let measured = measure(builds, n, queries, build);
         println!(
-            "b {regions}, p {p}, n {n}: {:.6} ± {:.2} %, analytic {theory:.6}, of the filters {:.6}, published {:.6}; \
-             standard {:.6}, of the same memory {:.6}",
+            "b {regions}, p {p}, n {n}: {:.6} ± {:.2} %, analytic {theory:.6}, from the bits {:.6}, published {:.6}; \
+             standard {:.6}, with the same memory {:.6}",
             measured.rate,
             100.0 * measured.error,
             measured.rate_now,
             csv[1],
             rate::classic(bits, n, k).expect("valid"),
-            of_equal_memory(n, bits, regions),
+            rate_with_equal_memory(n, bits, regions),
         );
-        assert!(4.0 * measured.error < 0.05, "too coarse a measurement: {}", measured.error);
+        assert!(4.0 * measured.error < 0.05, "the measurement is too coarse: {}", measured.error);
         let deviation = (measured.rate / theory - 1.0).abs();
         assert!(deviation < 0.02 + 4.0 * measured.error, "b {regions}, p {p}, n {n}: {}", measured.rate);
         assert!((measured.rate / measured.rate_now - 1.0).abs() < 0.01 + 4.0 * measured.error);
-        // One published run is as good as its count.
+        // A published run is as accurate as its count allows.
         let sampling = (csv[1] * (1e6 - n as f64)).sqrt().recip();
         assert!(
             (csv[1] / theory - 1.0).abs() < 0.04 + 4.0 * sampling,
             "b {regions}, p {p}, n {n}: published"
         );
-        // The conclusion: better than the filter it is made of, and worse than one of the same memory.
+        // The conclusion: better than the standard filter inside it, and worse than one with the
+        // same memory.
         let alone = rate::classic(bits, n, k).expect("valid");
-        assert!(theory < alone && of_equal_memory(n, bits, regions) < theory);
+        assert!(theory < alone && rate_with_equal_memory(n, bits, regions) < theory);
     }
 }
 
-/// Ranked tables, which are the smallest, for filters of every size: no combination is below the standard filter of the
-/// same total with its best k.
+/// Ranked tables are the smallest. With them, for filters of every size, no combination has a lower
+/// rate than a standard filter of the same total size with its best k.
 #[test]
-fn the_same_memory_is_always_better_spent_on_bits() {
+fn the_same_memory_is_always_better_used_for_bits() {
     let rates = [0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3];
     let keys = [100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
     let regions = [2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 256, 512, 1024];
@@ -133,7 +136,7 @@ fn the_same_memory_is_always_better_spent_on_bits() {
     for (p, n) in rates.iter().flat_map(|p| keys.map(|n| (*p, n))) {
         let bits = rate::optimal_bits(n, p).expect("valid");
         for (k, b) in (1..=9).flat_map(|k| regions.map(|b| (k, b))) {
-            // Beyond 24 regions no filter is built, but the table can be counted.
+            // No filter is built with more than 24 regions, but the table can be counted.
             let mut choices = 1.0;
             let patterns: f64 = (1..=k.min(b))
                 .map(|j| {
@@ -144,7 +147,7 @@ fn the_same_memory_is_always_better_spent_on_bits() {
             if b <= floom::MAX_REGIONS {
                 assert_eq!(patterns.round() as u64, floom::reachable_patterns(b, k).expect("valid"));
             }
-            // A table of many times the filter is no contest.
+            // Skip tables that are many times as large as the filter.
             if patterns > 100.0 * bits as f64 {
                 continue;
             }
@@ -153,7 +156,7 @@ fn the_same_memory_is_always_better_spent_on_bits() {
             let floom = floom::rate(bits, n, k, b).expect("valid");
             combinations += 1;
             wins += u32::from(floom < best);
-            // Where both are nothing, rounding decides.
+            // If both rates are almost zero, rounding decides.
             if best > 1e-300 {
                 closest = closest.min(floom / best);
             }
@@ -162,11 +165,11 @@ fn the_same_memory_is_always_better_spent_on_bits() {
     println!("{combinations} combinations, {wins} wins, least ratio {closest}");
     assert!(combinations > 15_000);
     assert_eq!(wins, 0, "closest {closest}");
-    assert!((1.0..1.001).contains(&closest), "it comes close where the table vanishes: {closest}");
+    assert!((1.0..1.001).contains(&closest), "it should come close for a negligible table: {closest}");
 }
 
 #[test]
-fn ranked_patterns_give_the_same_answers_in_a_smaller_table() {
+fn ranked_patterns_have_the_same_answers_in_a_smaller_table() {
     let keys = Keys::of_build(1);
     for (bits, hashes, regions, smaller) in
         [(9_600, 7, 16, 2.4), (96_000, 5, 20, 48.0), (640, 4, 8, 1.5), (50, 20, 5, 1.0)]
@@ -188,23 +191,24 @@ fn ranked_patterns_give_the_same_answers_in_a_smaller_table() {
 }
 
 #[test]
-fn compat_differs_where_positions_lie_on_boundaries_and_nowhere_else() {
+fn compat_differs_only_at_positions_on_boundaries() {
     let members = Keys::of_build(2).members(100);
     let table = |bits, regions, compat| {
         memory(&filter_of(bits, 5, &Options { compat, ..options(regions) }, &members))[1].clone()
     };
-    // 16 regions of 60 bits have boundaries that positions lie on; those of a prime number of bits have none.
+    // 16 regions of 60 bits have boundaries that coincide with positions; regions of a prime number
+    // of bits do not.
     assert!(table(960, 16, false) != table(960, 16, true));
     assert!(table(967, 16, false) == table(967, 16, true));
 }
 
-/// What can happen to a filter.
+/// An operation on a filter.
 #[derive(Clone, Debug)]
 enum Operation {
     Insert(Vec<u16>),
     InsertBatch(Vec<u16>),
     Union(Vec<u16>),
-    /// With a filter of some keys, and of every so many-th member.
+    /// Intersects with a filter of some keys and of every n-th member.
     Intersect(Vec<u16>, usize),
     Absorb(Vec<u16>),
     File,
@@ -232,7 +236,7 @@ proptest! {
         ..Default::default()
     })]
     #[test]
-    fn no_member_is_ever_lost(
+    fn members_are_found_after_any_history(
         (bits, regions) in (1..20_000u64).prop_flat_map(|bits| (Just(bits), 1..=bits.min(14) as u32)),
         hashes in 1..12u32,
         (ranked, compat) in any::<(bool, bool)>(),
@@ -276,7 +280,7 @@ proptest! {
                 }
             }
             for key in &members {
-                prop_assert!(filter.contains(key), "a key is lost");
+                prop_assert!(filter.contains(key), "a member is missing");
             }
         }
     }
@@ -303,12 +307,12 @@ fn a_union_is_the_filter_of_all_keys() {
 }
 
 #[test]
-fn the_rate_at_capacity_is_the_one_asked_for() {
+fn the_rate_at_capacity_is_the_requested_one() {
     check_rate_at_capacity::<Floom>();
 }
 
 #[test]
-fn every_way_of_asking_and_filling_is_the_same() {
+fn all_lookups_and_insertions_agree() {
     let keys = Keys::of_build(5);
     for (bits, hashes, options) in [
         (64, 3, options(4)),
@@ -324,7 +328,7 @@ fn every_way_of_asking_and_filling_is_the_same() {
 }
 
 #[test]
-fn plans_count_the_table() {
+fn plans_include_the_table() {
     let spec = Spec::new(1_000_000, 0.01).expect("a valid rate");
     for (options, regions, table) in [
         (Options::default(), 16, 1 << 16),
@@ -346,7 +350,7 @@ fn plans_count_the_table() {
         assert!((filter.predicted_rate(1_000_000).expect("valid") / planned.rate - 1.0).abs() < 0.001);
         check_round_trip(&filter);
     }
-    // A budget is that of all bits.
+    // A budget covers the bits of filter and table.
     let (n, p, m, k) = (Some(10_000), Some(0.01), Some(160_000), Some(7));
     for given in [
         Given { n, m, ..Given::default() },
@@ -373,7 +377,7 @@ fn plans_count_the_table() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_changes_nothing() {
+fn invalid_requests_are_refused_and_change_nothing() {
     fn name<T>(result: umbel::Result<T>) -> &'static str {
         match result {
             Err(Error::Parameter { name, .. }) => name,
@@ -395,7 +399,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     let given = |regions, given| {
         Spec::from_given(given).and_then(|spec| Floom::build(&tuned(options(regions), spec)))
     };
-    // The table alone takes more than the budget, or leaves too little.
+    // The table alone exceeds the budget, or leaves too little.
     assert_eq!(name(given(16, Given { n: Some(10), m: Some(65_536), ..Given::default() })), "m");
     assert_eq!(name(given(16, Given { n: Some(10), m: Some(65_540), ..Given::default() })), "m");
     assert_eq!(name(given(0, Given { n: Some(10), m: Some(65_540), ..Given::default() })), "regions");

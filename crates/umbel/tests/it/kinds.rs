@@ -1,5 +1,5 @@
-//! What every kind of set promises, held against every kind there is: no false negatives, the rate asked for, a file
-//! that gives the same filter back, and answers, not panics, for whatever a file may hold.
+//! The promises of every kind of set: no false negatives, the requested rate, a file that restores
+//! the same filter, and no panics for any contents of a file.
 
 use crate::common::Keys;
 use proptest::prelude::*;
@@ -16,12 +16,12 @@ use umbel::spec::{Construction, plan};
 use umbel::{AnyCount, AnyFilter, AnyMap, Error, Hasher, Key, Kind, Removed, Spec};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Every set of digests.
+/// All sets that take digests.
 fn sets() -> impl Iterator<Item = Kind> {
     Kind::ALL.iter().copied().filter(|kind| kind.category() == Category::Set && *kind != Kind::Literature)
 }
 
-/// Every set that can be filled.
+/// All sets that support insertion.
 fn kinds() -> impl Iterator<Item = Kind> {
     sets().filter(|kind| !kind.capabilities().fixed)
 }
@@ -46,10 +46,11 @@ fn load(bytes: &[u8]) -> AnyFilter {
 }
 
 #[test]
-fn no_kind_forgets_a_key_or_exceeds_its_rate() {
+fn no_kind_loses_a_key_or_exceeds_its_rate() {
     for kind in sets() {
         for (n, rate) in [(100, 0.05), (3000, 0.01), (100_000, 0.01), (100_000, 0.001)] {
-            // Small filters differ from each other: several of them, so that about as many keys are inserted in all.
+            // Small filters differ from each other, so build several, with about the same number of
+            // keys in total.
             let builds = (100_000 / n).clamp(1, 100);
             let queries = 4_000_000 / builds;
             let mut wrong = 0;
@@ -62,7 +63,8 @@ fn no_kind_forgets_a_key_or_exceeds_its_rate() {
                 wrong += filter.contains_batch(&strangers[..]).count();
             }
             let measured = wrong as f64 / (queries * builds) as f64;
-            // Two per cent, four standard errors of the queries, and of the builds what their number leaves.
+            // Two per cent, four standard errors of the queries, and the remaining variation
+            // between the builds.
             let sampling = 4.0 * (rate / (queries * builds) as f64).sqrt();
             let between = rate * 4.0 * 0.2 / (builds as f64 * (n as f64).sqrt()).sqrt();
             assert!(measured <= 1.02 * rate + sampling + between, "{kind}, {n} keys at {rate}: {measured}");
@@ -71,7 +73,7 @@ fn no_kind_forgets_a_key_or_exceeds_its_rate() {
 }
 
 #[test]
-fn a_plan_is_what_is_built_and_what_the_filter_says_of_itself() {
+fn filters_are_built_as_planned() {
     for kind in kinds() {
         for (n, rate) in [(1, 0.01), (1000, 0.01), (50_000, 0.001), (300_000, 0.03)] {
             let spec = Spec::new(n, rate).unwrap();
@@ -83,12 +85,13 @@ fn a_plan_is_what_is_built_and_what_the_filter_says_of_itself() {
             assert_eq!((Some(n), Some(rate)), (stats.capacity, stats.rate_target), "{kind} {n}");
             let memory: usize = filter.sections().iter().map(|words| size_of_val(words.words())).sum();
             assert_eq!(stats.bytes, memory as u64, "{kind} {n}");
-            // Rounding k may miss the rate by a little, a filter for one key by more.
+            // Rounding k may miss the rate by a little, and for a single key by more.
             let missed = if n == 1 { 1.06 } else { 1.01 };
             assert!(plan.rate <= missed * rate, "{kind} {n}: {} predicted", plan.rate);
-            // In whole words, lines or slots the filter is a little larger than planned.
+            // Rounded up to whole words, lines or slots, the filter is slightly larger than
+            // planned.
             assert!(filter.predicted_rate(n).unwrap() <= 1.001 * plan.rate, "{kind} {n} {plan:?}");
-            assert_eq!((stats.used_cells, stats.rate_now), (0, 0.0), "{kind} {n}: nothing is in it");
+            assert_eq!((stats.used_cells, stats.rate_now), (0, 0.0), "{kind} {n}: the filter must be empty");
             assert!(!filter.contains("anything"), "{kind} {n}");
         }
     }
@@ -109,7 +112,7 @@ fn the_number_of_keys_is_known_or_estimated() {
 }
 
 #[test]
-fn every_kind_survives_the_way_through_a_file() {
+fn every_kind_round_trips_through_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("filter");
     for kind in sets() {
@@ -122,7 +125,7 @@ fn every_kind_survives_the_way_through_a_file() {
         let loaded = load(&written);
         assert_eq!(loaded.contains_batch(&queries[..]), answers, "{kind}, loaded");
         assert_eq!(loaded.stats(), filter.stats(), "{kind}");
-        assert!(bytes(&loaded) == written, "{kind}: written again, it is the same file");
+        assert!(bytes(&loaded) == written, "{kind}: writing it again must yield the same file");
         assert!(bytes(&loaded.try_clone().unwrap()) == written, "{kind}, copied");
 
         file::save(&path, &filter, &Options::default()).unwrap();
@@ -137,8 +140,11 @@ fn every_kind_survives_the_way_through_a_file() {
         }
         let mut copy = verified.try_clone().unwrap();
         copy.clear().unwrap();
-        assert!(bytes(&copy) == bytes(&filter.try_clone_empty().unwrap()), "{kind}: nothing is left");
-        assert_eq!(verified.contains_batch(&queries[..]), answers, "{kind}: the copy has memory of its own");
+        assert!(
+            bytes(&copy) == bytes(&filter.try_clone_empty().unwrap()),
+            "{kind}: clearing must leave nothing"
+        );
+        assert_eq!(verified.contains_batch(&queries[..]), answers, "{kind}: the copy must own its memory");
     }
 }
 
@@ -147,7 +153,7 @@ fn is_damage(error: &Error) -> bool {
 }
 
 #[test]
-fn a_damaged_part_gives_no_answers() {
+fn a_damaged_part_is_never_used_for_an_answer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged");
     for kind in sets() {
@@ -159,7 +165,8 @@ fn a_damaged_part_gives_no_answers() {
             assert!(file::from_bytes(&written, &KeyRing::new()).is_err(), "{kind}, byte {at}");
             std::fs::write(&path, &written).unwrap();
             let mapped = file::map(&path, &KeyRing::new()).unwrap();
-            // Members are found, or the damage is; a part that no key needs may be damaged without harm.
+            // Members are found, or the damage is reported. A part that no key needs may be damaged
+            // without harm.
             let harmless = |result: umbel::Result<bool>| result.unwrap_or_else(|error| is_damage(&error));
             assert!(keys[..2000].iter().all(|key| harmless(mapped.contains(key))), "{kind}, byte {at}");
             let all = mapped.contains_batch(&keys[..]).map(|answers| answers.count() == 150_000);
@@ -171,7 +178,7 @@ fn a_damaged_part_gives_no_answers() {
 }
 
 #[test]
-fn a_lookup_reads_what_it_says_and_answers_by_it() {
+fn a_traced_lookup_reports_valid_cells_and_the_same_answer() {
     for kind in sets() {
         let keys = Keys::of_build(5);
         let filter = filled(kind, &keys.members(5000), 0.05);
@@ -187,20 +194,23 @@ fn a_lookup_reads_what_it_says_and_answers_by_it() {
                 Ok(())
             });
             assert_eq!(answer.unwrap(), filter.contains_digest(digest), "{kind}");
-            assert!(probes > 0, "{kind}: nothing is known without reading");
+            assert!(probes > 0, "{kind}: a lookup must read something");
             members += u64::from(filter.contains_digest(digest));
             let stopped = filter.trace(digest, &mut |_| Err(Error::OutOfMemory { bytes: 1 }));
-            assert!(matches!(stopped, Err(Error::OutOfMemory { bytes: 1 })), "{kind}: an error ends it");
+            assert!(
+                matches!(stopped, Err(Error::OutOfMemory { bytes: 1 })),
+                "{kind}: an error must end the lookup"
+            );
         }
-        assert!((500..1500).contains(&members), "{kind}: both answers occurred");
+        assert!((500..1500).contains(&members), "{kind}: both answers must occur");
     }
 }
 
 #[test]
-fn one_by_one_and_all_at_once_are_the_same() {
+fn single_tile_and_batch_insertions_agree() {
     for kind in kinds() {
         let keys = Keys::of_build(6);
-        // Some keys come again.
+        // Some keys are repeated.
         let list: Vec<u64> = (0..6000).map(|i| keys.member(i % 5000)).collect();
         let (mut single, mut batch, mut tiles) =
             (build(kind, 9000, 0.01), build(kind, 9000, 0.01), build(kind, 9000, 0.01));
@@ -215,7 +225,7 @@ fn one_by_one_and_all_at_once_are_the_same() {
         let mut long = build(kind, 9000, 0.01);
         let answer = long.insert_tile_new(&digests).unwrap();
         assert!((0..64).all(|i| new[i] == (answer >> i & 1 == 1)), "{kind}: answers for the first 64");
-        assert!(bytes(&single) == bytes(&long), "{kind}: the rest is inserted, too");
+        assert!(bytes(&single) == bytes(&long), "{kind}: the rest must be inserted, too");
         assert_eq!(new, told, "{kind}");
         assert!(bytes(&single) == bytes(&batch) && bytes(&single) == bytes(&tiles), "{kind}");
         let strangers: Vec<u64> = (0..3000).map(|i| keys.stranger(i)).collect();
@@ -229,7 +239,7 @@ fn one_by_one_and_all_at_once_are_the_same() {
 }
 
 #[test]
-fn what_is_filled_apart_is_what_is_filled_at_once() {
+fn filling_in_parts_equals_filling_at_once() {
     for kind in kinds() {
         let list: Vec<u64> = (0..8000).map(|i| Keys::of_build(8).member(i % 6000)).collect();
         let mut whole = build(kind, 12_000, 0.01);
@@ -248,14 +258,14 @@ fn what_is_filled_apart_is_what_is_filled_at_once() {
                     !kind.capabilities().absorb && matches!(error, Error::Cannot { .. }),
                     "{kind}: {error}"
                 );
-                assert!(bytes(&left) == before, "{kind}: a refusal changes nothing");
+                assert!(bytes(&left) == before, "{kind}: a refusal must not change the filter");
             }
         }
     }
 }
 
 #[test]
-fn what_a_kind_cannot_do_it_refuses_and_stays_as_it_is() {
+fn unsupported_operations_are_refused_and_change_nothing() {
     for kind in kinds() {
         let can = kind.capabilities();
         let keys = Keys::of_build(9).members(2000);
@@ -275,7 +285,7 @@ fn what_a_kind_cannot_do_it_refuses_and_stays_as_it_is() {
                     "{kind}: the union has all keys"
                 );
                 let known = can.multiset.then_some(2000);
-                assert_eq!(united.inserted(), known, "{kind}: only copies that are kept can be counted");
+                assert_eq!(united.inserted(), known, "{kind}: only kinds that store copies know the count");
             }
             Err(error) => {
                 assert!(!can.union && matches!(error, Error::Cannot { .. }), "{kind}: {error}");
@@ -305,7 +315,11 @@ fn what_a_kind_cannot_do_it_refuses_and_stays_as_it_is() {
         match filter.remove(&keys[0]) {
             Ok(removed) => {
                 assert!(can.remove && removed != Removed::NotPresent, "{kind}: {removed:?}");
-                assert_eq!(filter.contains_batch(&keys[1..1000]).count(), 999, "{kind}: the others stay");
+                assert_eq!(
+                    filter.contains_batch(&keys[1..1000]).count(),
+                    999,
+                    "{kind}: the other keys must remain"
+                );
             }
             Err(error) => {
                 assert!(!can.remove && matches!(error, Error::Cannot { .. }), "{kind}: {error}");
@@ -320,14 +334,14 @@ fn what_a_kind_cannot_do_it_refuses_and_stays_as_it_is() {
 }
 
 #[test]
-fn what_is_made_at_once_is_planned_as_it_is_made_and_refuses_every_change() {
+fn static_filters_match_their_plan_and_refuse_every_change() {
     for kind in sets().filter(|kind| kind.capabilities().fixed) {
         for (n, rate) in [(1, 0.01), (1000, 0.01), (50_000, 0.001), (300_000, 0.03)] {
             let keys = Keys::of_build(12).members(n);
             let filter = filled(kind, &keys, rate);
             let (plan, stats) = (plan(kind, &Spec::new(n, rate).unwrap()).unwrap(), filter.stats());
             assert_eq!((plan.kind, plan.hashes), (filter.kind(), stats.hashes), "{kind} {n}");
-            // Unlucky keys get a larger table.
+            // Unlucky keys need a larger table.
             assert!((1.0..1.05).contains(&(stats.bits as f64 / plan.stored_bits as f64)), "{kind} {n}");
             assert_eq!((Some(n), Some(rate)), (stats.capacity, stats.rate_target), "{kind} {n}");
             assert!(plan.rate <= rate && filter.predicted_rate(n).unwrap() == plan.rate, "{kind} {n}");
@@ -347,12 +361,12 @@ fn what_is_made_at_once_is_planned_as_it_is_made_and_refuses_every_change() {
         cannot(filter.fold().map(drop));
         cannot(filter.try_clone_empty().map(drop));
         cannot(AnyFilter::build(kind, &Spec::new(100, 0.01).unwrap()).map(drop));
-        assert!(bytes(&filter) == before, "{kind}: a refusal changes nothing");
+        assert!(bytes(&filter) == before, "{kind}: a refusal must not change the filter");
     }
 }
 
 #[test]
-fn filters_of_other_hashes_shapes_and_kinds_do_not_mix() {
+fn different_hashes_shapes_and_kinds_do_not_combine() {
     for kind in kinds() {
         let spec = Spec::new(4000, 0.01).unwrap();
         let mut filter = AnyFilter::build(kind, &spec).unwrap();
@@ -375,7 +389,7 @@ fn filters_of_other_hashes_shapes_and_kinds_do_not_mix() {
 }
 
 #[test]
-fn removing_everything_leaves_what_an_empty_filter_is() {
+fn removing_every_key_leaves_an_empty_filter() {
     for kind in kinds().filter(|kind| kind.capabilities().remove && *kind != Kind::Deletable) {
         let keys = Keys::of_build(10).members(3000);
         let mut filter = filled(kind, &keys, 0.01);
@@ -388,15 +402,15 @@ fn removing_everything_leaves_what_an_empty_filter_is() {
         }
         assert!(bytes(&filter) == bytes(&empty), "{kind}: bit for bit");
         assert_eq!(filter.remove(&keys[0]).unwrap(), Removed::NotPresent, "{kind}");
-        assert!(bytes(&filter) == bytes(&empty), "{kind}: and stays so");
-        // Whoever knows exactly is asked before anything is removed.
+        assert!(bytes(&filter) == bytes(&empty), "{kind}: and must remain empty");
+        // `was_inserted` is called before anything is removed.
         let mut filter = filled(kind, &keys, 0.01);
         assert_eq!(filter.remove_checked(&keys[0], |_| false).unwrap(), Removed::NotPresent, "{kind}");
         assert_eq!(filter.remove_checked(&keys[0], |_| true).unwrap(), Removed::Removed, "{kind}");
     }
 }
 
-/// Files of small sets, maps, multisets and sketches of every kind, with things in them.
+/// Returns files of small sets, maps, multisets and sketches of every kind, with some contents.
 fn samples() -> Vec<Vec<u8>> {
     let keys = Keys::of_build(11).members(300);
     let sample = |kind| bytes(&filled(kind, &keys, 0.01));
@@ -428,7 +442,7 @@ fn samples() -> Vec<Vec<u8>> {
     sets().map(sample).chain(maps.map(map)).chain(counts).chain(sketches).collect()
 }
 
-/// Writes sums that fit, as a hostile writer would; the body is a single chunk.
+/// Writes valid checksums, as a hostile writer would. The body is a single chunk.
 fn reseal(bytes: &mut [u8]) {
     let number = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
     let (header, sections, params) = (number(bytes, 20), number(bytes, 36), number(bytes, 72));
@@ -440,14 +454,14 @@ fn reseal(bytes: &mut [u8]) {
 }
 
 #[test]
-fn what_was_made_at_once_says_from_how_many_keys() {
+fn a_static_file_without_its_number_of_keys_is_refused() {
     for sample in samples() {
         let kind = Kind::from_number(u16::from_le_bytes([sample[10], sample[11]])).unwrap();
         if !kind.capabilities().fixed {
             continue;
         }
         assert!(file::from_bytes(&sample, &KeyRing::new()).is_ok(), "{kind}");
-        // The capacity, and the number of keys: unknown, too many, others than it was made for.
+        // The capacity and the number of keys: a different one, unknown, or too many.
         for (at, value) in [(48, 7), (64, u64::MAX), (64, 1 << 40), (64, 299)] {
             let mut bytes = sample.clone();
             bytes[at..at + 8].copy_from_slice(&u64::to_le_bytes(value));
@@ -487,7 +501,8 @@ proptest! {
             bytes[at] = value;
         }
         reseal(&mut bytes);
-        // Whatever the answer is, it is one; and mapped, answers come before the contents have been looked at.
+        // Any answer is valid, as long as there is one. If the file is mapped, answers come before
+        // the contents have been checked.
         let path = FOLDER.with(|folder| folder.path().join("hostile"));
         std::fs::write(&path, &bytes).unwrap();
         if let Ok(mapped) = file::map(&path, &KeyRing::new()) {

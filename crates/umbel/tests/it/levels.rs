@@ -1,12 +1,13 @@
-//! Every instruction set gives the same bits and the same answers, in whole filters and for batches of any length.
+//! Every instruction set yields the same bits and the same answers, in whole filters and for
+//! batches of any length.
 
 use umbel::internals::{Layout, Level, Structure};
 use umbel::{Arena, Batch, Blocked, Bloom, Hasher, Partitioned, Spec, Standard};
 
-/// Around one tile of 64 keys, and more than a few.
+/// Lengths around one tile of 64 keys, and several tiles.
 const LENGTHS: [usize; 7] = [0, 1, 63, 64, 65, 200, 5000];
 
-/// A filter filled with the first half of some keys, and what it answers for all of them.
+/// Fills a filter with `members` and returns its words and its answers for `asked`.
 fn fill_and_ask<L: Layout, B: Batch + ?Sized>(
     level: Level,
     spec: &Spec,
@@ -20,7 +21,7 @@ fn fill_and_ask<L: Layout, B: Batch + ?Sized>(
 }
 
 fn check<L: Layout, B: Batch + ?Sized>(members: &B, asked: &B) {
-    // One line per key and two in the blocked layout, or seven probes and fourteen.
+    // One or two lines per key in the blocked layout; seven or fourteen probes in the others.
     for rate in [0.01, 0.0001] {
         for hasher in [Hasher::fast(0), Hasher::fast(0x0123_4567_89ab_cdef), Hasher::keyed([5; 16])] {
             let spec = Spec::new(20_000, rate).unwrap().with_hasher(hasher.clone());
@@ -29,7 +30,8 @@ fn check<L: Layout, B: Batch + ?Sized>(members: &B, asked: &B) {
                 let same = fill_and_ask::<L, B>(level, &spec, members, asked) == portable;
                 assert!(same, "{level}, {} keys, rate {rate}, {hasher:?}", asked.len());
             }
-            // And the same as key by key, hashed outside all kernels.
+            // The same bits and answers must come from single keys that are hashed outside all
+            // kernels.
             let mut filter = Bloom::<L>::build(&spec).unwrap();
             let digest = |keys: &B, i| keys.with_bytes(i, |bytes| hasher.digest_bytes(bytes));
             for i in 0..members.len() {
@@ -58,8 +60,8 @@ fn integers() {
     }
 }
 
-/// Strings of lengths around every boundary of the hash, most of them short; the arena neither begins nor ends with
-/// spare bytes.
+/// Makes strings with lengths around every boundary of the hash, most of them short. The arena has
+/// no spare bytes at its start or end.
 fn arena(len: usize, lengths: impl Fn(usize) -> usize) -> (Vec<u8>, Vec<u32>) {
     let (mut bytes, mut offsets) = (Vec::new(), vec![0]);
     for i in 0..len {

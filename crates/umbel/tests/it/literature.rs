@@ -1,4 +1,4 @@
-//! The hash families of the literature keep to their definitions, bit for bit.
+//! The hash families of the literature match their definitions bit for bit.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ fn positions(family: Family, key: &[u8], k: u32, m: u64) -> Vec<u64> {
     scheme.positions(key).collect()
 }
 
-/// Double hashing as the papers define it, without a rule for degenerate strides.
+/// Computes double hashing as the papers define it, without a rule for degenerate strides.
 fn plain_double_hashing(key: &[u8], k: u32, m: u64) -> Vec<u64> {
     let (a, b) = murmur3_x64_128(key, 0);
     (0..u64::from(k)).map(|i| a.wrapping_add(i.wrapping_mul(b)) % m).collect()
@@ -33,7 +33,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn md5_and_sha1_are_the_real_ones() {
+fn md5_and_sha1_match_known_digests() {
     assert_eq!(hex(&Md5::digest(b"abc1")), "23734cd52ad4a4fb877d8a1e26e5df5f");
     assert_eq!(hex(&Md5::digest(b"abc\x01\0\0\0")), "b2f1568e6edff2e439c7c50cea58e427");
     assert_eq!(hex(&Sha1::digest(b"abc")), "a9993e364706816aba3e25717850c26c9cd0d89d");
@@ -49,7 +49,7 @@ fn seeded_families_hash_with_the_index_as_seed() {
 }
 
 #[test]
-fn double_hashing_walks_from_the_first_half_in_strides_of_the_second() {
+fn double_hashing_starts_at_the_first_half_and_steps_by_the_second() {
     let (a, b) = (0x270d_d9a5_1eeb_0832_u64, 0xda26_9d58_ac07_a707_u64);
     let sums = [a, a.wrapping_add(b), a.wrapping_add(b).wrapping_add(b)];
     assert_eq!(positions(Family::Murmur3Double, b"bloom", 3, u64::MAX), sums);
@@ -58,7 +58,7 @@ fn double_hashing_walks_from_the_first_half_in_strides_of_the_second() {
 
 #[test]
 fn md5_indexed_reads_eight_bytes_little_endian() {
-    // The second position comes from MD5("abc" and 1 in four bytes) = b2f1568e6edff2e4...
+    // The second position comes from MD5("abc" followed by 1 in four bytes) = b2f1568e6edff2e4...
     assert_eq!(positions(Family::Md5Indexed, b"abc", 2, u64::MAX)[1], 0xe4f2_df6e_8e56_f1b2);
     assert_eq!(positions(Family::Md5Indexed, b"abc", 2, 1009)[1], 0xe4f2_df6e_8e56_f1b2 % 1009);
 }
@@ -79,7 +79,7 @@ fn slices_are_the_big_endian_words_of_the_digest() {
 }
 
 #[test]
-fn c1_a_stride_divisible_by_m_becomes_one_and_no_other_key_moves() {
+fn c1_a_stride_divisible_by_m_becomes_one_and_other_keys_are_unchanged() {
     for m in [2, 3, 7, 10, 16, 255, 256] {
         let mut replaced = 0;
         for number in 0..10_000_u32 {
@@ -100,7 +100,7 @@ fn c1_a_stride_divisible_by_m_becomes_one_and_no_other_key_moves() {
 }
 
 #[test]
-fn c1_without_the_rule_such_a_key_has_one_position() {
+fn c1_without_the_rule_all_positions_of_such_a_key_coincide() {
     let collapses = |key: &[u8; 4]| distinct(&plain_double_hashing(key, 7, 256)) == 1;
     let key = (0..10_000_u32).map(u32::to_le_bytes).find(collapses).expect("one key in 256 collapses");
     assert_eq!(distinct(&positions(Family::Murmur3Double, &key, 7, 256)), 7);
@@ -140,8 +140,9 @@ fn c3_reducing_32_bits_is_limited_to_2_to_32_cells() {
 
 #[test]
 fn c3_reducing_32_bits_is_biased_and_reducing_64_bits_is_not() {
-    // With m = 3 * 2^30 the lowest third of the cells is hit by two of the 2^32 values each, the others by one:
-    // half of all positions instead of a third. 20 000 positions have a standard deviation of 0.0035.
+    // With m = 3 * 2^30, two of the 2^32 values map to each cell of the lowest third, and one to
+    // each other cell, so the lowest third has half of all positions instead of a third. 20 000
+    // positions have a standard deviation of 0.0035.
     let m = 3 << 30;
     let lowest_third = |family| {
         let keys = 0..20_000_u32;
@@ -160,9 +161,9 @@ fn c3_reducing_32_bits_is_biased_and_reducing_64_bits_is_not() {
 
 #[test]
 fn c4_positions_of_one_key_may_coincide() {
-    // m (1 - (1 - 1/m)^k) = 2.71 of 3. The count of distinct positions has a standard deviation of 0.48, so its
-    // mean over 100 000 keys one of 0.0015; the tolerance is five times that. Keys have eight bytes because the
-    // functions of MurmurHash2 are not quite independent on four.
+    // m (1 - (1 - 1/m)^k) = 2.71 of 3. The number of distinct positions has a standard deviation of
+    // 0.48, so its mean over 100 000 keys has one of 0.0015; the tolerance is five times that. Keys
+    // have eight bytes, because the functions of MurmurHash2 are not quite independent for four.
     for family in
         [Family::Murmur2, Family::Murmur3, Family::Md5Slices, Family::Sha1Slices, Family::Md5Indexed]
     {
@@ -194,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn fewer_functions_are_the_first_of_more((family, k, m) in any_valid(), key: Vec<u8>) {
+    fn a_smaller_k_yields_the_first_positions_of_a_larger_one((family, k, m) in any_valid(), key: Vec<u8>) {
         let all = positions(family, &key, family.max_hashes(), m);
         prop_assert_eq!(&positions(family, &key, k, m)[..], &all[..k as usize]);
     }
@@ -215,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics(id: u8, k: u32, m: u64, key: Vec<u8>) {
+    fn any_parameters_do_not_panic(id: u8, k: u32, m: u64, key: Vec<u8>) {
         if let Some(family) = Family::from_id(id % 9)
             && let Ok(scheme) = Scheme::new(family, k % 300, m)
         {
@@ -229,7 +230,7 @@ fn md5_slices(k: u32, m: u64) -> Literature {
 }
 
 #[test]
-fn slices_of_one_digest_are_the_key_in_filters_of_every_size() {
+fn slices_of_one_digest_work_in_filters_of_every_size() {
     for (k, m) in [(1, 1), (4, 7), (4, 296), (3, 1000), (4, 65_536), (2, 1_000_003)] {
         let (mut by_key, mut by_slices) = (md5_slices(k, m), md5_slices(k, m));
         for key in 0..100_u64 {
@@ -244,7 +245,7 @@ fn slices_of_one_digest_are_the_key_in_filters_of_every_size() {
 }
 
 #[test]
-fn bits_are_read_where_they_are_written_and_nowhere_else() {
+fn bits_are_read_at_their_documented_positions() {
     let scheme = Scheme::new(Family::Murmur3, 3, 75).unwrap();
     let mut bytes = [0; 10];
     bytes[0] = 0b1000_0001;
@@ -261,12 +262,12 @@ fn bits_are_read_where_they_are_written_and_nowhere_else() {
     bytes[9] = 0b1000;
     assert!(refused(&bytes), "bit 75 is beyond the end");
     assert!(refused(&bytes[..9]) && refused(&[0; 11]) && refused(&[]));
-    // A claim of 2^48 bits without the bytes for them costs no memory.
+    // A claim of 2^48 bits without the bytes for them must not allocate memory.
     let huge = Scheme::new(Family::Murmur3Double, 3, 1 << 48).unwrap();
     assert!(matches!(Literature::from_bits(huge, &bytes), Err(Error::Format { .. })));
 }
 
-/// Summary Cache: a counting filter by slices, and a filter elsewhere that follows it.
+/// Summary Cache: a counting filter with slices, and a remote filter that follows it.
 #[test]
 fn flips_keep_the_filter_of_a_peer_equal_to_the_counting_filter() {
     let m = 300;
@@ -293,7 +294,7 @@ fn flips_keep_the_filter_of_a_peer_equal_to_the_counting_filter() {
     });
     assert_eq!(peer, rest);
     assert_eq!(counting.bit_view().unwrap().words(), rest.words().words());
-    // A flip that is known already changes nothing, and neither does one beyond the end.
+    // A flip that is already applied changes nothing, and neither does one beyond the end.
     let known = Flip { index: 0, set: peer.bit(0) };
     assert!(!peer.apply(known) && !peer.apply(Flip { index: m, set: true }));
     assert_eq!(peer, rest);

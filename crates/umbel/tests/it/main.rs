@@ -1,4 +1,5 @@
-//! The integration tests of `umbel`, linked into one binary: a module for each promise, and the fixtures they share.
+//! The integration tests of `umbel`, linked into one binary: one module per promise, and the
+//! fixtures they share.
 //!
 //! `cargo test -p umbel --test it aging::` runs the tests of one module.
 

@@ -1,4 +1,5 @@
-//! Memory moves, and every structure stays what it was: each piece of it is offered, and none is used where it was.
+//! Moving the memory of a structure does not change it: every allocation is offered to the mover,
+//! and old addresses are not used again.
 
 #![allow(unsafe_code)]
 
@@ -12,18 +13,18 @@ use umbel::hash::KeyRing;
 use umbel::memory::Mover;
 use umbel::{Hasher, Kind};
 
-/// Moves everything, and spoils what was there.
+/// A mover that moves everything and overwrites the old memory.
 #[derive(Default)]
 struct Everything {
     bytes: usize,
 }
 
-// SAFETY: the memory is as large and aligned as it was, has the same contents, and comes from the global allocator, to
-// which the old one was given back.
+// SAFETY: the new memory has the same size, alignment and contents as the old, and comes from the
+// global allocator, which the old memory was returned to.
 unsafe impl Mover for Everything {
     unsafe fn relocate(&mut self, memory: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>> {
         self.bytes += layout.size();
-        // SAFETY: as promised by the caller, and nothing is empty.
+        // SAFETY: the caller guarantees a valid, non-empty allocation.
         unsafe {
             let moved = NonNull::new(alloc(layout))?;
             moved.copy_from_nonoverlapping(memory, layout.size());
@@ -34,7 +35,7 @@ unsafe impl Mover for Everything {
     }
 }
 
-/// Moves nothing.
+/// A mover that moves nothing.
 struct Nothing;
 
 // SAFETY: nothing is changed.

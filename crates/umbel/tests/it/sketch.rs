@@ -1,4 +1,4 @@
-//! Sketches are the same on every way they are filled, united and stored, and refuse what makes no sense.
+//! Sketches are the same however they are filled, united and stored, and refuse invalid parameters.
 
 use crate::common::{mix, zipf};
 use crate::description_sketch;
@@ -14,7 +14,7 @@ fn distinct(precision: u32, seed: u64) -> Distinct {
 }
 
 #[test]
-fn distinct_parts_make_the_whole_on_every_way_and_level() {
+fn the_union_of_parts_equals_the_whole_distinct_sketch() {
     let keys: Vec<u64> = (0..100_000).map(mix).collect();
     for precision in [4, 5, 12, 18] {
         let mut whole = distinct(precision, 7);
@@ -36,7 +36,7 @@ fn distinct_parts_make_the_whole_on_every_way_and_level() {
 }
 
 #[test]
-fn an_error_that_is_asked_for_is_kept() {
+fn a_requested_error_is_kept() {
     for (error, precision) in [(0.3, 4), (0.01, 14), (0.0082, 14), (0.002_1, 18), (0.000_254, 24)] {
         let sketch = Distinct::with_error(error).unwrap();
         assert_eq!(sketch.precision(), precision);
@@ -48,7 +48,7 @@ fn an_error_that_is_asked_for_is_kept() {
 }
 
 #[test]
-fn count_min_counts_the_same_on_every_way_and_level() {
+fn count_min_counts_the_same_however_it_is_filled() {
     let stream = zipf(2, 20_000, 3000, 1.0);
     for (width, depth) in [(1, 1), (7, 2), (1000, 5), (33, 40)] {
         let mut single = CountMin::with_dimensions(width, depth).unwrap();
@@ -74,7 +74,7 @@ fn count_min_counts_the_same_on_every_way_and_level() {
 }
 
 #[test]
-fn sums_of_count_min_have_weights_and_stay_within_their_counters() {
+fn weighted_sums_of_count_min_saturate_at_the_counters() {
     let sketch = |times: u64| {
         let mut sketch = CountMin::with_dimensions(100, 3).unwrap();
         sketch.insert_times("apple", times);
@@ -85,7 +85,7 @@ fn sums_of_count_min_have_weights_and_stay_within_their_counters() {
     let sum = |terms: &[(&CountMin, i64)]| {
         let mut sum = few.weighted_sum().unwrap();
         terms.iter().for_each(|(term, weight)| sum.add(term, *weight).unwrap());
-        // A sum replaces all that a sketch has counted before.
+        // A sum replaces everything that the sketch has counted before.
         let mut stored = many.try_clone().unwrap();
         sum.store(&mut stored).unwrap();
         let sketch = sum.into_sketch().unwrap();
@@ -95,14 +95,14 @@ fn sums_of_count_min_have_weights_and_stay_within_their_counters() {
     assert_eq!(sum(&[]), (0, 0, 0));
     assert_eq!(sum(&[(&few, 1), (&few, 2)]), (30, 3, 33));
     assert_eq!(sum(&[(&few, 3), (&few, -1)]), (20, 2, 22));
-    assert_eq!(sum(&[(&few, -1)]), (0, 0, 0), "nothing is below zero");
+    assert_eq!(sum(&[(&few, -1)]), (0, 0, 0), "counts do not fall below zero");
     assert_eq!(sum(&[(&many, 3), (&many, -2)]), (u32::MAX.into(), 1, 1 << 32), "only the sum has to fit");
     assert_eq!(sum(&[(&many, i64::MAX), (&many, i64::MAX)]), (u32::MAX.into(), u32::MAX.into(), u64::MAX));
     let mut full = many.try_clone().unwrap();
     full.union(&many).unwrap();
     assert_eq!((full.count("apple"), full.count("pear"), full.total()), (u32::MAX.into(), 2, 2 << 32));
     assert_eq!(full.insert_times("apple", u64::MAX), u32::MAX.into());
-    assert_eq!(full.total(), u64::MAX, "as much as can be counted");
+    assert_eq!(full.total(), u64::MAX, "the largest total");
     assert_eq!(CountMin::from_bytes(&full.to_bytes().unwrap()).unwrap().total(), u64::MAX);
     let other = CountMin::with_dimensions(101, 3).unwrap();
     assert!(matches!(few.weighted_sum().unwrap().add(&other, 1), Err(Error::Mismatch(_))));
@@ -111,14 +111,14 @@ fn sums_of_count_min_have_weights_and_stay_within_their_counters() {
 }
 
 #[test]
-fn top_k_tells_who_lost_a_place() {
+fn top_k_returns_the_evicted_key() {
     let mut top = TopK::new(2).unwrap();
     assert_eq!(top.insert_times("apple", 5), None);
     assert_eq!(top.insert("pear"), None);
-    assert_eq!(top.insert("pear"), None, "it has a place");
-    assert_eq!(top.insert("plum"), None, "it is lighter than both");
-    assert_eq!(top.insert("plum"), Some(b"pear".to_vec()), "as heavy as the lightest is enough");
-    assert_eq!(top.count("pear"), 2, "its cells still know it");
+    assert_eq!(top.insert("pear"), None, "it is already in the list");
+    assert_eq!(top.insert("plum"), None, "its count is lower than both");
+    assert_eq!(top.insert("plum"), Some(b"pear".to_vec()), "a count equal to the lowest is enough");
+    assert_eq!(top.count("pear"), 2, "its cells still count it");
     assert!(!top.contains("pear") && top.contains("plum"));
     assert_eq!(top.insert_times("fig", 0), None);
     assert_eq!((top.count("fig"), top.inserted()), (0, Some(9)));
@@ -155,7 +155,7 @@ proptest! {
 }
 
 #[test]
-fn sketches_that_do_not_fit_together_name_the_difference() {
+fn a_mismatch_of_sketches_names_the_difference() {
     fn what(result: umbel::Result<()>) -> &'static str {
         match result {
             Err(Error::Mismatch(mismatch)) => mismatch.what,
@@ -179,7 +179,7 @@ fn sketches_that_do_not_fit_together_name_the_difference() {
 }
 
 #[test]
-fn sizes_that_make_no_sense_are_refused_by_name() {
+fn invalid_sizes_are_refused_and_named() {
     fn named<T: std::fmt::Debug>(result: umbel::Result<T>, name: &str) {
         assert!(
             matches!(result, Err(Error::Parameter { name: found, .. }) if found == name),
@@ -218,7 +218,7 @@ fn sizes_that_make_no_sense_are_refused_by_name() {
     assert!(planned.unwrap_err().to_string().starts_with("a distinct sketch cannot be planned"));
 }
 
-/// Every sketch with a secret, some keys and a few operations behind it.
+/// Returns every kind of sketch with a secret and a few keys.
 fn keyed() -> (Hasher, Distinct, CountMin, TopK, Frequent) {
     let hasher = Hasher::keyed([0x5a; 16]);
     let mut distinct = Distinct::default().with_hasher(hasher.clone());
@@ -244,7 +244,7 @@ fn a_summary_shows_neither_secrets_nor_keys() {
 }
 
 #[test]
-fn a_copy_is_its_own_and_nothing_is_left_after_clearing() {
+fn a_copy_is_independent_and_clearing_leaves_nothing() {
     let (hasher, mut distinct, mut counts, mut top, mut frequent) = keyed();
     let ring = KeyRing::from_iter([hasher]);
     macro_rules! check {
@@ -261,14 +261,14 @@ fn a_copy_is_its_own_and_nothing_is_left_after_clearing() {
             assert!($sketch.to_bytes().unwrap() == copy.to_bytes().unwrap());
             assert!(!loaded.try_clone_empty().unwrap().contains("another") && loaded.contains("another"));
             let loaded = file::from_bytes(&embedded, &KeyRing::new()).unwrap().filter;
-            assert!(loaded.contains("very secret key"), "the secret came with it");
+            assert!(loaded.contains("very secret key"), "the secret is embedded");
         )*};
     }
     check!(distinct, counts, top, frequent);
 }
 
 #[test]
-fn sketches_can_be_saved_loaded_and_read_where_they_lie() {
+fn sketches_can_be_saved_loaded_and_mapped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sketch.umbel");
     let mut sketch = distinct(12, 0);
@@ -283,16 +283,16 @@ fn sketches_can_be_saved_loaded_and_read_where_they_lie() {
     assert!(error.contains("the file holds a distinct sketch"), "{error}");
     let examined = file::examine(&path).unwrap();
     assert_eq!(examined.stats(), sketch.stats());
-    // A damaged one is noticed when it is opened.
+    // Opening a damaged file fails.
     let mut bytes = std::fs::read(&path).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&path, &bytes).unwrap();
     assert!(format!("{:#}", Distinct::map(&path).unwrap_err()).contains("damaged"));
 }
 
-/// As another program keeps them: the words, and what else there is.
+/// Another program may store the words and the remaining state separately.
 #[test]
-fn sketches_can_be_taken_apart_and_put_together() {
+fn sketches_can_be_split_into_parts_and_restored() {
     let stream = zipf(5, 20_000, 500, 1.0);
     let (hasher, _, mut counts, _, _) = keyed();
     counts.insert_batch(&stream);

@@ -1,4 +1,4 @@
-//! Sketches keep the errors that they promise, alone and united.
+//! Sketches keep the errors that they promise, alone and after unions.
 
 use crate::common::{mix, moments, zipf};
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ fn distinct(precision: u32, seed: u64) -> Distinct {
 }
 
 #[test]
-fn distinct_counts_are_within_four_of_their_standard_errors_at_every_size_and_precision() {
+fn distinct_counts_are_within_four_standard_errors() {
     let sizes = [0, 1, 2, 3, 10, 30, 100, 1000, 10_000, 100_000, 300_000, 1 << 20, 3_000_000];
     let mut sketches: Vec<Distinct> = (4..=24).map(|precision| distinct(precision, 0)).collect();
     let mut inserted = 0;
@@ -25,11 +25,11 @@ fn distinct_counts_are_within_four_of_their_standard_errors_at_every_size_and_pr
         let keys: Vec<u64> = (inserted..size).map(mix).collect();
         inserted = size;
         for sketch in &mut sketches {
-            // Once more, which makes no difference.
+            // Inserting half of the keys again makes no difference.
             sketch.insert_batch(&keys);
             sketch.insert_batch(&keys[keys.len() / 2..]);
             let (count, n, p) = (sketch.count(), size as f64, sketch.precision());
-            // Half a key beside, since few keys collide in whole numbers.
+            // Half a key more, because the collisions of few keys are whole numbers.
             let off = (count.value - n).abs();
             assert!(off <= 4.0 * count.standard_error + 0.5, "precision {p}, {n} keys: {count:?}");
             assert!(count.standard_error <= sketch.standard_error() * count.value, "precision {p}, {n} keys");
@@ -38,7 +38,7 @@ fn distinct_counts_are_within_four_of_their_standard_errors_at_every_size_and_pr
 }
 
 #[test]
-fn distinct_counts_are_unbiased_and_at_least_as_exact_as_they_say() {
+fn distinct_counts_are_unbiased_and_keep_their_stated_errors() {
     for precision in [4, 6, 8, 10] {
         for load in [0.3, 1.0, 3.0, 30.0] {
             let n = (load * f64::from(1 << precision)) as u64;
@@ -53,7 +53,7 @@ fn distinct_counts_are_unbiased_and_at_least_as_exact_as_they_say() {
             let (mean, deviation) = moments(&estimates.iter().map(|count| count.value).collect::<Vec<_>>());
             let (said, _) = moments(&estimates.iter().map(|count| count.standard_error).collect::<Vec<_>>());
             println!("2^{precision} registers, {n} keys: {mean:.2} ± {deviation:.2}, said {said:.2}");
-            // What is left of the bias falls with the number of registers.
+            // The remaining bias falls with the number of registers.
             let (bias, chance) = ((mean - n as f64).abs(), deviation / (builds as f64).sqrt());
             assert!(bias <= load + 4.0 * chance, "precision {precision}, {n} keys: {mean}");
             assert!(
@@ -89,14 +89,14 @@ fn count_min_is_never_too_low_and_seldom_too_high() {
 }
 
 #[test]
-fn a_row_of_count_min_is_too_high_by_the_total_over_its_width() {
+fn a_row_of_count_min_overestimates_by_total_over_width() {
     let stream: Vec<u64> = (0..200_000).map(|i| mix(i % 100_000)).collect();
     let mut sketch = CountMin::with_dimensions(1000, 1).unwrap();
     sketch.insert_batch(&stream);
     let strangers: Vec<u64> = (0..20_000).map(|i| mix(1 << 50 | i)).collect();
     let mean = sketch.count_batch(&strangers).iter().sum::<u64>() as f64 / 20_000.0;
     assert!((mean / 200.0 - 1.0).abs() < 0.02, "{mean}");
-    // Rows are independent: that all of three are in the upper quarter is as rare as chance has it.
+    // Rows are independent: all of three are in the upper quarter only as often as by chance.
     let mut three = CountMin::with_dimensions(1000, 3).unwrap();
     three.insert_batch(&stream);
     let mut single = sketch.count_batch(&strangers);
@@ -144,14 +144,14 @@ proptest! {
     })]
 
     #[test]
-    fn frequent_misses_no_key_above_its_share_also_after_unions(
+    fn frequent_finds_every_key_above_its_share_even_after_unions(
         k in 1..12u64,
         parts in prop::collection::vec(prop::collection::vec((0..60u64, 1..9u64), 0..300), 1..6),
         chained: bool,
     ) {
         let mut truth = HashMap::new();
         let mut sketches: Vec<Frequent> = parts.iter().enumerate().map(|(seed, part)| {
-            // A hash of its own for each part: the keys tell what belongs together.
+            // A different hash for each part: keys are matched by their bytes.
             let mut sketch = Frequent::new(k).unwrap().with_hasher(Hasher::fast(seed as u64));
             for (key, times) in part {
                 // Half of the stream is skewed.
@@ -182,9 +182,9 @@ proptest! {
 }
 
 #[test]
-fn frequent_keys_are_found_among_ever_new_ones() {
+fn frequent_keys_are_found_among_many_rare_ones() {
     let mut heavy = Frequent::new(1024).unwrap();
-    // Ten keys that have one in a thousand each, all of them at the beginning.
+    // Ten keys with one in a thousand each, all of them at the beginning.
     let stream: Vec<u64> = (0..400_000).map(|i| if i < 4000 { i % 10 } else { i }).collect();
     heavy.insert_batch(&stream);
     assert!((0..10u64).all(|key| heavy.contains(&key)));

@@ -1,5 +1,6 @@
-//! What space-code and multi-resolution filters promise: counts as accurate as the theory says, nothing recorded that is
-//! not found, nothing that overflows, and files that go on where they were.
+//! The promises of space-code and multi-resolution filters: counts are as accurate as theory
+//! predicts, every recorded key is found, nothing overflows, and a loaded file continues where it
+//! was saved.
 
 use crate::common::{Keys, mix, moments};
 use proptest::prelude::*;
@@ -14,7 +15,7 @@ use umbel::space_code::{Estimator, Options, Resolution, SpaceCodeFilter};
 use umbel::spec::KindOptions;
 use umbel::{AnyCount, AnyFilter, Error, Hasher, Key, Kind, MultiResolution, SpaceCode, Spec, file};
 
-/// Random numbers for the tests, not those of the filters.
+/// Random numbers for the tests, unrelated to those of the filters.
 struct Random(u64);
 
 impl Random {
@@ -23,7 +24,7 @@ impl Random {
         mix(mix(self.0) ^ 0x5eed)
     }
 
-    /// Above 0, and up to 1.
+    /// Returns a number above 0 and up to 1.
     fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
@@ -39,7 +40,7 @@ fn tuned(recordings: u64, noise: f64, options: Options) -> Spec {
     Spec::new(recordings, noise).unwrap().with_options(kind_options)
 }
 
-/// Relative errors, summed up.
+/// A summary of relative errors.
 #[derive(Debug)]
 struct Accuracy {
     bias: f64,
@@ -54,13 +55,14 @@ fn accuracy(errors: &[f64]) -> Accuracy {
     Accuracy { bias, sd, within_quarter: within(0.25), within_half: within(0.5) }
 }
 
-/// What the levels find of a key that was recorded `x` times, drawn from the exact distribution.
+/// Draws the numbers of groups that the levels find for a key recorded `x` times, from the exact
+/// distribution.
 fn simulated(x: u64, noise: f64, random: &mut Random) -> Vec<u32> {
     (0..9)
         .map(|level| {
             let p = formulas::sampling(level);
             let mut found = 0u32;
-            // From one recording that is taken in to the next; after 3000 of them no group is missing.
+            // Skip from one sampled recording to the next. After 3000 samples no group is missing.
             let (mut at, mut hits) = (0u64, 0);
             while hits < 3000 {
                 let skip = if p == 1.0 { 1.0 } else { (random.unit().ln() / (-p).ln_1p()).ceil().max(1.0) };
@@ -87,20 +89,21 @@ const ROWS: [(u64, f64, f64, f64, f64); 7] = [
     (100_000, 0.0, 0.25, 0.64, 0.96),
 ];
 
-/// The level that is believed, and how many groups it finds.
-fn believed(theta: &[u32], rule: Rule) -> (u32, u32) {
+/// Returns the level that is used for the estimate, and the number of groups it finds.
+fn chosen_level(theta: &[u32], rule: Rule) -> (u32, u32) {
     formulas::most_relevant(32, 9, rule, |level| theta[level as usize]).unwrap()
 }
 
-/// 4000 keys each: what is measured lies within 0.01 of what it would be for all, and the table is rounded.
+/// With 4000 keys each, the measurements are within 0.01 of the true values, and the table is
+/// rounded.
 #[test]
-fn levels_together_are_as_accurate_as_the_table_says() {
+fn several_levels_are_as_accurate_as_the_table_says() {
     let mut random = Random(1 << 40);
     for (x, bias, sd, within_quarter, within_half) in ROWS {
         let (mut errors, mut covered) = (Vec::new(), 0);
         for _ in 0..4000 {
             let theta = simulated(x, 0.005, &mut random);
-            let (level, found) = believed(&theta, Rule::Guarded);
+            let (level, found) = chosen_level(&theta, Rule::Guarded);
             let p = formulas::sampling(level);
             errors.push(formulas::mve(32, 0.005, found).unwrap() / p / x as f64 - 1.0);
             let (low, high) = match level {
@@ -123,14 +126,15 @@ fn levels_together_are_as_accurate_as_the_table_says() {
     }
 }
 
-/// Coarse levels could have two more hash functions each, and a quarter of the noise: nobody would notice.
+/// Coarse levels could have two more hash functions each, and a quarter of the noise, without any
+/// noticeable effect.
 #[test]
-fn less_noise_on_coarse_levels_would_not_make_counts_better() {
+fn less_noise_on_coarse_levels_does_not_improve_counts() {
     for x in [100, 1000, 10_000] {
         let [as_planned, quieter] = [0.005, 0.005 / 4.0].map(|noise| {
             let mut random = Random(5 << 40);
             let error = |_| {
-                let (level, found) = believed(&simulated(x, noise, &mut random), Rule::Guarded);
+                let (level, found) = chosen_level(&simulated(x, noise, &mut random), Rule::Guarded);
                 formulas::mve(32, noise, found).unwrap() / formulas::sampling(level) / x as f64 - 1.0
             };
             moments(&(0..4000).map(error).collect::<Vec<_>>()).1
@@ -140,11 +144,12 @@ fn less_noise_on_coarse_levels_would_not_make_counts_better() {
     }
 }
 
-/// The accuracy of the table, by filters: flows of every size among single packets, until the noise is what it was planned for.
+/// The accuracy in the table, measured with filters: flows of every size among single packets,
+/// until the noise reaches the planned one.
 #[test]
 fn filters_are_as_accurate_as_the_theory() {
     let keys = Keys::of_build(1);
-    // Size and number of flows.
+    // The size and the number of flows.
     let flows =
         [(1u64, 1500u64), (5, 1500), (20, 1500), (100, 1500), (1000, 500), (10_000, 40), (100_000, 8)];
     let packets: u64 = flows.iter().map(|(x, count)| x * count).sum();
@@ -174,7 +179,7 @@ fn filters_are_as_accurate_as_the_theory() {
         let got = accuracy(&errors);
         println!("{x} times: {got:.3?}");
         covered += counts.iter().filter(|count| count.low <= x as f64 && x as f64 <= count.high).count();
-        // The tolerance of the table, and four standard errors of so many flows.
+        // The tolerance of the table, and four standard errors for this number of flows.
         let slack = |sd: f64| 0.04 + 4.0 * sd / (flows.len() as f64).sqrt();
         assert!((got.bias - bias).abs() <= slack(sd), "{x} times: {got:?}");
         assert!((got.within_quarter - within_quarter).abs() <= slack(0.5), "{x} times: {got:?}");
@@ -186,8 +191,8 @@ fn filters_are_as_accurate_as_the_theory() {
     assert!(covered as f64 >= 0.95 * all.len() as f64);
 }
 
-/// The mean error of the unguarded rule for keys that were recorded once, exactly: it believes the first of the levels
-/// that find most groups.
+/// Computes the exact mean error of the unguarded rule for keys that were recorded once: it uses
+/// the first of the levels that find the most groups.
 fn unguarded_error(noise: f64) -> f64 {
     let found = |level: u32, theta: u32| {
         let p = formulas::sampling(level);
@@ -207,10 +212,11 @@ fn unguarded_error(noise: f64) -> f64 {
     mean - 1.0
 }
 
-/// Without the guard, noise on coarse levels is believed about keys that were recorded once. (The specification has
-/// 870 from a simulation; the mean comes from one key in a hundred, and is 1470.)
+/// Without the guard, noise on coarse levels determines the estimates of keys that were recorded
+/// once. (The specification has 870 from a simulation; the mean is dominated by one key in a
+/// hundred, and is 1470.)
 #[test]
-fn the_unguarded_rule_is_wrong_by_hundreds_of_times() {
+fn the_unguarded_rule_overestimates_single_recordings() {
     let exact = unguarded_error(0.005);
     assert!((exact - 1470.0).abs() < 1.0, "{exact}");
     let mut random = Random(2 << 40);
@@ -219,15 +225,15 @@ fn the_unguarded_rule_is_wrong_by_hundreds_of_times() {
     for _ in 0..trials {
         let theta = simulated(1, 0.005, &mut random);
         for (sum, rule) in sums.iter_mut().zip([Rule::Unguarded, Rule::Guarded]) {
-            let (level, found) = believed(&theta, rule);
+            let (level, found) = chosen_level(&theta, rule);
             *sum += formulas::mve(32, 0.005, found).unwrap() / formulas::sampling(level) - 1.0;
         }
     }
     let [unguarded, guarded] = sums.map(|sum| sum / f64::from(trials));
     println!("mean error {unguarded:.0} unguarded, {guarded:.3} guarded; exactly {exact:.0}");
-    // Three standard errors: a key in a hundred is wrong by a hundred thousand.
+    // Three standard errors: one key in a hundred is off by a hundred thousand.
     assert!((unguarded - exact).abs() < 100.0 && guarded.abs() < 0.02, "{unguarded} {guarded}");
-    // A filter shows the same, most where it is too full.
+    // A filter shows the same effect, most clearly if it is too full.
     let keys = Keys::of_build(2);
     let mut filter = MultiResolution::with_capacity(100_000, 0.01).unwrap();
     filter.insert_batch(&keys.members(150_000));
@@ -240,8 +246,9 @@ fn the_unguarded_rule_is_wrong_by_hundreds_of_times() {
     assert!(unguarded > 20.0 && guarded < 1.3, "{unguarded} {guarded}");
 }
 
-/// Flows of 1 to 59 packets, x of them with a share of 1/x^2: most are small, as flows are. The specification's 0.54
-/// for up to four packets is that of such flows; if all four sizes were as frequent, it would be 0.38.
+/// Flows of 1 to 59 packets, where size x has a share of 1/x^2: most flows are small, as in real
+/// traffic. The specification's 0.54 for up to four packets is for such flows; if all four sizes
+/// were equally frequent, it would be 0.38.
 #[test]
 fn one_level_is_as_accurate_as_the_table_says() {
     let cumulative: Vec<f64> = (1..60)
@@ -282,9 +289,9 @@ fn one_level_is_as_accurate_as_the_table_says() {
     assert!((small_sd - 0.54).abs() <= 0.03 && small_bias.abs() <= 0.03);
 }
 
-/// Half a million packets of ten thousand flows, the i-th of which has a share of 1/i.
+/// Half a million packets of ten thousand flows, where flow i has a share of 1/i.
 #[test]
-fn skewed_traffic_is_counted_within_its_memory() {
+fn skewed_traffic_is_counted_with_the_planned_accuracy() {
     let (packets, flows) = (500_000u64, 10_000u64);
     let options = Options { keys: Some(flows), ..Options::default() };
     let mut filter = MultiResolution::build(&tuned(packets, 0.005, options)).unwrap();
@@ -296,7 +303,8 @@ fn skewed_traffic_is_counted_within_its_memory() {
     }
     let recorded = filter.inserted().unwrap();
     assert!((packets - 2000..packets + 2000).contains(&recorded));
-    // Knowing the number of flows saves memory, and the bits still suffice for traffic of any shape.
+    // Knowing the number of flows saves memory, and the bits still suffice for traffic of any
+    // distribution.
     let stats = filter.stats();
     assert!(stats.rate_now < 0.005, "{}", stats.rate_now);
     assert!(stats.bits * 3 / 2 < MultiResolution::with_capacity(packets, 0.005).unwrap().stats().bits);
@@ -308,7 +316,7 @@ fn skewed_traffic_is_counted_within_its_memory() {
         let slack = 0.03 + 4.0 * 0.3 / count.sqrt();
         assert!(got.bias.abs() < slack && got.sd < 0.25 + slack, "{range:?}: {got:?}");
     }
-    // All flows together, and those that never were.
+    // The sum over all flows, and keys that were never recorded.
     let total: f64 = (0..flows).map(|flow| filter.count(&keys.member(flow)).value).sum();
     assert!((total / recorded as f64 - 1.0).abs() < 0.1, "{total} of {recorded}");
     let strangers = filter.count_batch(&keys.strangers(20_000));
@@ -320,9 +328,9 @@ fn skewed_traffic_is_counted_within_its_memory() {
     assert!(mean < 0.2 && largest < 6.0);
 }
 
-/// The share of groups that are found though nothing hit them.
+/// The noise is the share of groups that are found although no recording hit them.
 #[test]
-fn noise_at_capacity_is_what_was_asked_for() {
+fn noise_at_capacity_is_the_requested_one() {
     for p in [0.01, 0.001] {
         for n in [100u64, 1000, 20_000] {
             let builds = 200_000 / n + 5;
@@ -338,17 +346,17 @@ fn noise_at_capacity_is_what_was_asked_for() {
                 predicted += filter.stats().rate_now / builds as f64;
             }
             let rate = found as f64 / groups as f64;
-            // Builds vary more than groups do: by k / sqrt(bits) or so.
+            // Builds vary more than groups do: by about k / sqrt(bits).
             let sampling =
                 4.0 * (p / groups as f64).sqrt() + 4.0 * p * (0.6 / (n as f64 * builds as f64).sqrt());
-            println!("{n} recordings at {p}: {rate:.6}, {predicted:.6} by the bits");
+            println!("{n} recordings at {p}: {rate:.6}, {predicted:.6} from the bits");
             assert!(rate <= p * 1.02 + sampling, "{n} at {p}: {rate}");
             assert!((rate / predicted - 1.0).abs() < 0.03, "{rate} and {predicted}");
-            // Whole words are more than 100 recordings take.
-            assert!(n == 100 || rate > p * 0.9, "{n} at {p}: {rate}, with more bits than it takes");
+            // 100 recordings need less than whole words.
+            assert!(n == 100 || rate > p * 0.9, "{n} at {p}: {rate}, so it has more bits than needed");
         }
     }
-    // Every level keeps it.
+    // Every level keeps its noise.
     let keys = Keys::of_build(3);
     let mut filter = MultiResolution::with_capacity(100_000, 0.01).unwrap();
     filter.insert_batch(&keys.members(100_000));
@@ -369,9 +377,10 @@ fn round_trip<R: Resolution>(filter: &SpaceCodeFilter<R>) -> AnyCount {
 proptest! {
     #![proptest_config(fixed(1000))]
 
-    /// Whatever happens, what was recorded is found, and what is found has at most as many groups as explain it.
+    /// After any history, every recorded key is found, and its estimate is finite and inside a
+    /// valid interval.
     #[test]
-    fn nothing_that_was_recorded_is_missed(
+    fn every_recorded_key_is_found(
         capacity in 1..300u64,
         noise in 0.001..0.5f64,
         (groups, levels) in prop_oneof![(8..=64u32, 1..=16u32), (1..=64u32, Just(1))],
@@ -425,7 +434,7 @@ proptest! {
 }
 
 #[test]
-fn files_go_on_where_they_were() {
+fn a_loaded_file_continues_where_it_was_saved() {
     let keys = Keys::of_build(5);
     let options = Options { seed: 3, epoch: 8, keys: Some(50), ..Options::default() };
     let spec = tuned(4000, 0.005, options).with_hasher(Hasher::fast(11));
@@ -448,7 +457,7 @@ fn files_go_on_where_they_were() {
     assert_eq!((loaded.seed(), loaded.epoch(), loaded.keys(), loaded.groups()), (3, 8, Some(50), 32));
     assert_eq!(loaded.stats(), whole.stats());
 
-    // Mapped: the same answers, and no changes.
+    // A mapped file has the same answers, and cannot be changed.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("flows.umbel");
     file::save(&path, &whole, &Default::default()).unwrap();
@@ -465,27 +474,27 @@ fn files_go_on_where_they_were() {
     next.insert(&1u64);
     assert!(ended.contains(&packets[0]) && next.epoch() == 9 && next.inserted() == Some(1));
 
-    // A damaged file is not believed about any key: its bits say how much noise there is.
+    // A damaged file fails for every key, because the noise is computed from all of its bits.
     let mut damaged = std::fs::read(&path).unwrap();
     *damaged.last_mut().unwrap() ^= 1;
     std::fs::write(&path, damaged).unwrap();
     let mapped = file::map(&path, &KeyRing::new()).unwrap();
     assert!(packets[..5].iter().all(|key| mapped.count(key).is_err()));
-    // A multiset is no set, and says so.
+    // A multiset is not a set, and refuses the operations of sets.
     let mut stored = Stored::from(whole);
     assert!(stored.contains(&packets[0]) && stored.contains_batch(&packets[..]).count() == 4000);
     assert!(stored.insert(&1u64).is_err() && AnyFilter::try_from(stored).is_err());
 }
 
 #[test]
-fn unions_add_up() {
+fn a_union_adds_the_counts() {
     let keys = Keys::of_build(6);
     let build = |seed| {
         let options = Options { seed, ..Options::default() };
         MultiResolution::build(&tuned(100_000, 0.005, options)).unwrap()
     };
     let mut parts = [build(1), build(2), build(3)];
-    // The same key at the same place of every part.
+    // The same key at the same position of every part.
     for flow in 0..400 {
         for part in &mut parts {
             part.insert_batch(&vec![keys.member(flow); 10]);
@@ -498,10 +507,11 @@ fn unions_add_up() {
     let errors: Vec<f64> = (0..400).map(|flow| union.count(&keys.member(flow)).value / 30.0 - 1.0).collect();
     let (bias, sd) = moments(&errors);
     println!("30 times in three parts: bias {bias:.3}, sd {sd:.3}");
-    // 0.15 is what one filter has at 30; four standard errors of the mean.
+    // One filter has 0.15 at 30; the bias allows four standard errors of the mean.
     assert!(bias.abs() < 0.04 && sd < 0.2);
 
-    // With one seed they would have been counted once, so that is refused; and so is everything that does not fit.
+    // With equal seeds, the recordings would be counted once, so that union is refused, as are
+    // filters that differ otherwise.
     let twin = build(1);
     let error = union.union(&twin).unwrap_err();
     assert!(error.to_string().contains("differ between the two"), "{error}");
@@ -527,8 +537,8 @@ fn unions_add_up() {
 }
 
 #[test]
-fn epochs_do_not_repeat_their_mistakes() {
-    // Too small by far, so that strangers are taken for members.
+fn different_epochs_mistake_different_keys() {
+    // Far too small, so that strangers are mistaken for members.
     let keys = Keys::of_build(7);
     let mut filter = SpaceCode::with_capacity(300, 0.3).unwrap();
     let mut mistaken = Vec::new();
@@ -546,7 +556,7 @@ fn epochs_do_not_repeat_their_mistakes() {
     println!("mistaken: {} and {}, {both} in both", first.len(), second.len());
     assert!(first.len() > 200 && second.len() > 200);
     assert!(both * 4 < first.len().min(second.len()));
-    // Numbers wrap instead of ending.
+    // Epochs wrap around.
     let options = Options { epoch: u64::MAX, ..Options::default() };
     let mut last = SpaceCode::build(&tuned(300, 0.01, options)).unwrap();
     last.turn().unwrap();
@@ -554,13 +564,13 @@ fn epochs_do_not_repeat_their_mistakes() {
 }
 
 #[test]
-fn nothing_overflows_and_saturation_is_told() {
+fn nothing_overflows_and_saturation_is_reported() {
     let mut one = SpaceCode::with_capacity(1000, 0.005).unwrap();
     let mut many = MultiResolution::with_capacity(1000, 0.005).unwrap();
     for filter in [&mut one as &mut dyn RecordMany, &mut many] {
         filter.record_many("apple", 1_000_000);
     }
-    // A million recordings of one key: no more than its groups, and nobody else's.
+    // A million recordings of one key set only the bits of its groups.
     let ones = one.levels().next().unwrap().ones;
     assert!(ones <= 32 * 7, "{ones}");
     let apple = one.count("apple");
@@ -592,16 +602,16 @@ impl<R: Resolution> RecordMany for SpaceCodeFilter<R> {
 }
 
 #[test]
-fn random_numbers_can_come_from_elsewhere() {
+fn the_caller_can_supply_random_numbers() {
     let digest = 5u64.digest(&Hasher::default());
     let mut filter = SpaceCode::with_capacity(100, 0.001).unwrap();
-    // One group after the other, in order.
+    // One group after the other.
     for group in 0..32u64 {
         filter.insert_with(digest, &mut || group << 59);
         assert!(filter.groups_found(digest) > group as u32);
     }
     assert!(filter.count_digest(digest).saturated);
-    // All bits zero: every level takes it in. All bits one: only the first.
+    // If all bits are zero, every level samples the recording; if all are one, only the first.
     for (number, levels) in [(0, 9), (!0, 1)] {
         let mut filter = MultiResolution::with_capacity(100, 0.001).unwrap();
         filter.insert_with(digest, &mut || number);
@@ -611,7 +621,7 @@ fn random_numbers_can_come_from_elsewhere() {
 }
 
 #[test]
-fn plans_are_what_is_built() {
+fn filters_are_built_as_planned() {
     let (n, p, m) = (Some(100_000), Some(0.005), Some(1_600_000));
     for kind in [Kind::SpaceCode, Kind::MultiResolution] {
         for given in [
@@ -643,8 +653,8 @@ fn plans_are_what_is_built() {
 }
 
 #[test]
-fn only_what_was_certainly_never_recorded_is_counted_as_zero_at_most() {
-    // Three times as much as planned, at a noise that was high from the start.
+fn the_upper_bound_is_zero_only_for_keys_never_recorded() {
+    // Three times as many recordings as planned, some with a high noise from the start.
     for (groups, noise) in [(32, 0.2), (64, 0.05), (32, 0.005)] {
         let spec = tuned(1000, noise, Options { groups, ..Options::default() });
         let mut filter = MultiResolution::build(&spec).unwrap();
@@ -658,16 +668,16 @@ fn only_what_was_certainly_never_recorded_is_counted_as_zero_at_most() {
 }
 
 #[test]
-fn a_full_multiset_promises_nothing() {
+fn a_full_multiset_has_an_unbounded_interval() {
     let mut filter = SpaceCode::with_capacity(500, 0.005).unwrap();
     filter.insert_batch(&(0..300_000u64).collect::<Vec<_>>());
     let stranger = filter.count(&u64::MAX);
     assert!(stranger.saturated && stranger.high.is_infinite(), "{stranger:?}");
-    assert_eq!((stranger.value, stranger.low), (0.0, 0.0), "noise explains it");
+    assert_eq!((stranger.value, stranger.low), (0.0, 0.0), "noise alone explains the answer");
 }
 
 #[test]
-fn digests_are_keys_that_were_hashed_already() {
+fn digests_are_accepted_as_keys() {
     let mut filter = MultiResolution::with_capacity(1000, 0.005).unwrap();
     filter.insert_batch(&(0..100u64).collect::<Vec<_>>());
     let digests = filter.hasher().digest_batch(&(0..200u64).collect::<Vec<_>>()[..]);
@@ -676,8 +686,8 @@ fn digests_are_keys_that_were_hashed_already() {
 }
 
 #[test]
-fn a_number_of_recordings_that_cannot_be_counted_on_is_still_known() {
-    // What stands for an unknown number in files is never reached.
+fn the_number_of_recordings_saturates_below_unknown() {
+    // The number that means "unknown" in files is never reached.
     let filter = SpaceCode::with_capacity(100, 0.005).unwrap();
     let mut bytes = umbel::file::to_bytes(&filter, &Default::default()).unwrap();
     bytes[64..72].copy_from_slice(&(u64::MAX - 1).to_le_bytes());
@@ -693,7 +703,7 @@ fn a_number_of_recordings_that_cannot_be_counted_on_is_still_known() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_parameters_are_refused() {
     for options in [
         Options { groups: 0, ..Options::default() },
         Options { groups: 65, ..Options::default() },
@@ -704,9 +714,9 @@ fn what_makes_no_sense_is_refused() {
         let spec = tuned(1000, 0.01, options);
         assert!(matches!(MultiResolution::build(&spec), Err(Error::Parameter { .. })), "{options:?}");
         let one = SpaceCode::build(&spec);
-        assert_eq!(one.is_ok(), options.levels != 9, "one level is all it has: {options:?}");
+        assert_eq!(one.is_ok(), options.levels != 9, "it has only one level: {options:?}");
     }
-    // With a few groups one level would be full before the next has seen anything.
+    // With few groups, one level would be full before the next has sampled anything.
     for (groups, levels) in [(1, 2), (7, 9)] {
         let spec = tuned(1000, 0.01, Options { groups, levels, ..Options::default() });
         let refused = MultiResolution::build(&spec);
@@ -729,7 +739,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(
         AnyCount::build(Kind::Standard, &spec).is_err() && AnyFilter::build(Kind::SpaceCode, &spec).is_err()
     );
-    // The smallest there is.
+    // The smallest possible filter.
     let mut tiny = MultiResolution::with_capacity(1, 0.5).unwrap();
     tiny.insert("apple");
     assert!(tiny.contains("apple"));

@@ -1,4 +1,4 @@
-//! What variable-increment filters promise.
+//! The promises of variable-increment filters.
 
 use crate::common::multiset::{answers_agree, fixed, history, run};
 use crate::common::{Keys, moments};
@@ -24,7 +24,7 @@ fn is_empty(filter: &VariableIncrement) -> bool {
     filter.words().words().iter().all(|word| *word == 0)
 }
 
-/// Of the usual widths, and so narrow that cells overflow soon.
+/// Returns schemes of the usual widths, and some so narrow that cells overflow soon.
 fn schemes() -> Vec<Scheme> {
     let set = vec![8, 12, 14, 15];
     let b_3 = vec![1, 4, 8, 13];
@@ -46,7 +46,7 @@ proptest! {
     #![proptest_config(fixed(4000))]
 
     #[test]
-    fn whatever_happened_members_are_found(
+    fn members_are_found_after_any_history(
         cells in prop_oneof![1..30u64, 30..3000u64],
         hashes in 1..12u32,
         scheme in prop::sample::select(schemes()),
@@ -57,7 +57,7 @@ proptest! {
 }
 
 #[test]
-fn every_key_leaves_nothing_behind() {
+fn removing_a_key_clears_its_cells() {
     for scheme in schemes() {
         for cells in [3, 10, 64, 1000] {
             let mut filter = filter(cells, 5, &scheme);
@@ -76,7 +76,7 @@ fn every_key_leaves_nothing_behind() {
 }
 
 #[test]
-fn answers_do_not_depend_on_how_one_asks() {
+fn all_lookups_agree() {
     let keys = Keys::of_build(6);
     let asked: Vec<u64> = keys.members(3000).into_iter().chain(keys.strangers(3000)).collect();
     for scheme in schemes() {
@@ -94,10 +94,11 @@ fn answers_do_not_depend_on_how_one_asks() {
     }
 }
 
-/// Increments are chosen evenly, and independently of the cell and of each other: each of the four makes up a quarter
-/// of what lies in cells with one key, near the start of the array as near its end.
+/// Increments are chosen evenly, and independently of the cell and of each other: each of the four
+/// makes up a quarter of the values in cells with one key, near the start of the array as well as
+/// near its end.
 #[test]
-fn increments_are_drawn_evenly() {
+fn increments_are_evenly_distributed() {
     let filter = filter_of(1 << 20, 3, &Scheme::default(), &Keys::of_build(1).members(100_000));
     let values: Vec<u64> = filter.values().collect();
     for part in values.chunks(1 << 18) {
@@ -109,8 +110,8 @@ fn increments_are_drawn_evenly() {
     }
 }
 
-/// 1024 keys in filters of 300 seeds, and 15 million queries: the standard error is below 1.5 % of the rate, and the
-/// tolerance 5 %.
+/// Measures 1024 keys in filters of 300 seeds with 15 million queries. The standard error is below
+/// 1.5 % of the rate, and the tolerance is 5 %.
 fn check_rate<S: Set>(published: f64, build: impl Fn(Hasher) -> S) {
     let (builds, strangers) = (300, 50_000);
     let (mut measured, mut own) = (Vec::new(), Vec::new());
@@ -124,15 +125,15 @@ fn check_rate<S: Set>(published: f64, build: impl Fn(Hasher) -> S) {
     }
     let ((rate, deviation), (own, _)) = (moments(&measured), moments(&own));
     let error = deviation / (builds as f64).sqrt();
-    println!("{rate:.5} ± {error:.5}, of the cells {own:.5}, published {published}");
+    println!("{rate:.5} ± {error:.5}, from the cells {own:.5}, published {published}");
     assert!(error < 0.015 * published);
     assert!((rate / published - 1.0).abs() < 0.05, "{rate} instead of {published}");
-    assert!((own / rate - 1.0).abs() < 0.03, "the filter takes its own rate for {own}");
+    assert!((own / rate - 1.0).abs() < 0.03, "the filter computes its own rate as {own}");
 }
 
-/// The simulated line of the comparison.
+/// The simulated row of the published comparison.
 #[test]
-fn thirty_bits_per_key_give_the_published_rates() {
+fn thirty_bits_per_key_have_the_published_rates() {
     let bits = 30 * 1024;
     let plain = umbel::counting::Options::default();
     check_rate(0.0273, |hasher| Counting::new(bits / 4, 5, plain, hasher).unwrap());
@@ -146,10 +147,10 @@ fn thirty_bits_per_key_give_the_published_rates() {
     variable(0.01527, 12, 5, Scheme::b_h(&[1, 4, 8, 13], 3, false));
 }
 
-/// Many builds, since one fixes the contents that all its queries share. The rate asked for is kept to within 2 % and
-/// four standard errors, each below 1.5 % of the rate.
+/// Many builds, because all queries of one build share its contents. The requested rate is kept to
+/// within 2 % and four standard errors, each below 2 % of the rate.
 #[test]
-fn the_rate_at_capacity_is_the_one_asked_for() {
+fn the_rate_at_capacity_is_the_requested_one() {
     for scheme in schemes().into_iter().take(4) {
         for (n, p, builds) in [(100, 0.01, 500), (10_000, 0.01, 20), (10_000, 0.001, 60), (100, 0.001, 1000)]
         {
@@ -179,7 +180,7 @@ fn the_rate_at_capacity_is_the_one_asked_for() {
 }
 
 #[test]
-fn only_what_fits_is_combined() {
+fn only_equal_shapes_are_combined() {
     let mut ours = filter(1000, 5, &Scheme::default());
     let others = [
         (filter(1001, 5, &Scheme::default()), "number of cells"),
@@ -235,7 +236,7 @@ fn plans_take_the_least_memory() {
     let built = VariableIncrement::build(&spec).unwrap();
     assert_eq!((built.stats().bits, built.stats().bytes), (range.stored_bits, range.bytes));
     assert_eq!(built.predicted_rate(1_000_000).unwrap(), range.rate);
-    // A budget is one of memory.
+    // A budget of bits limits the memory.
     let (n, m, p) = (Some(100_000), Some(3_500_000), Some(0.01));
     for given in [Given { n, m, ..Given::default() }, Given { m, p, ..Given::default() }] {
         let planned = plan(Kind::VariableIncrement, &Spec::from_given(given).unwrap()).unwrap();
@@ -245,7 +246,7 @@ fn plans_take_the_least_memory() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_parameters_are_refused() {
     for params in [
         &[][..],
         &[10],
@@ -268,7 +269,7 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn it_is_a_kind_among_kinds() {
+fn any_filter_supports_the_kind() {
     let mut filter = AnyFilter::build(Kind::VariableIncrement, &Spec::new(1000, 0.01).unwrap()).unwrap();
     filter.insert_batch(&["apple", "pear"]).unwrap();
     assert_eq!(filter.remove("apple").unwrap(), Removed::Removed);
@@ -278,18 +279,18 @@ fn it_is_a_kind_among_kinds() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_the_terms_of_who_asked() {
+fn errors_name_the_settings_of_the_caller() {
     let error = |given, scheme| {
         let mut options = umbel::spec::KindOptions::default();
         options.variable_increment.scheme = scheme;
         let spec = Spec::from_given(given).unwrap().with_options(options);
         plan(Kind::VariableIncrement, &spec).unwrap_err().to_string()
     };
-    // A size is asked for in bits.
+    // The size is given in bits.
     let given = Given { n: Some(1000), p: Some(0.01), m: Some(5000), k: None };
     let said = error(given, Scheme::default());
     assert!(said.contains("m = 714") && said.contains("counted in counters of 7 bits"), "{said}");
-    // The width follows from the increments, of which 4095 is the largest that fits.
+    // The width follows from the increments; 4095 is the largest that fits.
     let given = Given { n: Some(1000), p: Some(0.01), ..Given::default() };
     let said = error(given, Scheme::set(&[1, 4096]));
     assert!(said.contains("bits per cell = 17") && said.contains("4095 is the largest"), "{said}");

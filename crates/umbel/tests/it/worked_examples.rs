@@ -1,13 +1,13 @@
-//! Two worked examples from the literature, small enough to follow on paper: ten cells, three positions a
-//! key.
+//! Two worked examples from the literature, small enough to follow on paper: ten cells, three
+//! positions per key.
 //!
-//! They show the bits after every step, which is why positions are given here instead of hashed.
+//! They show the bits after every step, so the positions are given here instead of hashed.
 
 use std::fmt;
 use umbel::memory::Words;
 
-/// The Bloom filter of the examples: set positions, test positions, show the bits from cell 0 on. The memory
-/// is that of the real filters, which take their positions from no one.
+/// The Bloom filter of the examples: sets positions, tests positions, and displays the bits from
+/// cell 0 on. It uses the memory of the real filters, whose positions cannot be chosen.
 struct Bits {
     words: Words,
     m: usize,
@@ -25,7 +25,7 @@ impl Bits {
         }
     }
 
-    /// What a Bloom filter has no operation for, for the reason shown below.
+    /// Clears positions. A real Bloom filter has no such operation, for the reason shown below.
     fn clear(&mut self, positions: [usize; 3]) {
         let words = self.words.words_mut();
         for position in positions {
@@ -54,13 +54,14 @@ fn assert_shows(bits: &Bits, step: &str, published: &str) {
     assert_eq!(bits.to_string(), published, "{step}");
 }
 
-/// Example (a): three linear functions modulo ten. A didactic family and never a default, because all three
-/// depend on x mod 10 alone: they are not independent, and 4 and 9 have the same three cells.
+/// Example (a): three linear functions modulo ten. This family is only for teaching, because all
+/// three functions depend on x mod 10 alone: they are not independent, and 4 and 9 have the same
+/// three cells.
 fn linear(x: usize) -> [usize; 3] {
     [x % 10, (2 * x + 3) % 10, (3 * x + 7) % 10]
 }
 
-/// Example (a) after its three insertions.
+/// Returns the filter of example (a) after its three insertions.
 fn two_four_nine() -> Bits {
     let mut bits = Bits::new(10);
     for x in [2, 4, 9] {
@@ -92,7 +93,7 @@ fn a_member_is_found_and_a_stranger_is_not() {
     let bits = two_four_nine();
     assert!(bits.all_set(linear(4)));
 
-    // 5 is refused because of position 5; its other two positions are set.
+    // 5 is absent because of position 5; its other two positions are set.
     assert_eq!(linear(5), [5, 3, 2]);
     assert!(!bits.all_set(linear(5)));
     assert!(!bits.all_set([5, 5, 5]));

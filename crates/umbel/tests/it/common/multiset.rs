@@ -1,5 +1,5 @@
-//! Random histories of insertions, removals and combinations, held against an exact multiset; for kinds from which keys
-//! can be removed and whose cells add up.
+//! Compares random histories of insertions, removals and combinations with an exact multiset, for
+//! kinds that support removal and whose cells can be added.
 
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseResult};
@@ -10,7 +10,7 @@ use umbel::hash::KeyRing;
 use umbel::internals::{Level, Set, TILE};
 use umbel::{Answers, Digest, Error, Key, Remove, Removed};
 
-/// The same cases in every run.
+/// Makes property tests draw the same cases in every run.
 pub fn fixed(cases: u32) -> ProptestConfig {
     let rng_seed = RngSeed::Fixed(0x5eed);
     ProptestConfig { cases, rng_seed, failure_persistence: None, ..ProptestConfig::default() }
@@ -21,26 +21,26 @@ pub enum Operation {
     Insert(u64),
     InsertBatch(Vec<u64>),
     InsertTileNew(Vec<u64>),
-    /// One of the members, by number.
+    /// Removes the member with this number.
     Remove(usize),
-    /// Every so many-th member.
+    /// Removes every n-th member.
     RemoveMany(usize),
-    /// A key that may not be there: removed only if it is, as who knows exactly would.
+    /// Removes a key that may be absent, with an exact answer to whether it is a member.
     RemoveChecked(u64),
-    /// A key that the filter says is not there.
+    /// Removes a key that the filter reports as absent.
     RemoveStranger(u64),
     Union(Vec<u64>),
     Absorb(Vec<u64>),
-    /// With a filter of some keys, and of every so many-th key of this one.
+    /// Intersects with a filter of some keys and of every n-th key of this filter.
     Intersect(Vec<u64>, usize),
-    /// Into the bytes of a file and back.
+    /// Writes the filter to the bytes of a file and reads it back.
     Store,
     Clone,
     Clear,
     Level(usize),
 }
 
-/// Keys from a small range as well as a large one, so that they repeat.
+/// Draws keys from a small range and from a large one, so that some repeat.
 fn key() -> impl Strategy<Value = u64> + Clone {
     prop_oneof![0..60u64, any::<u64>()]
 }
@@ -80,12 +80,12 @@ fn words<S: Set>(filter: &S) -> Vec<u64> {
 struct Checked<S> {
     filter: S,
     members: Members,
-    /// Whether cells hold exactly what the members have put there.
+    /// Whether cells hold exactly the contributions of the members.
     exact: bool,
 }
 
 impl<S: Set + Remove + TryFrom<umbel::AnyFilter>> Checked<S> {
-    /// What is refused, because counters are full, leaves everything as it was.
+    /// Attempts an insertion and checks that a refusal, because counters are full, changes nothing.
     fn attempt(&mut self, keys: &[u64], act: impl FnOnce(&mut S) -> umbel::Result<()>) -> TestCaseResult {
         let (before, inserted) = (words(&self.filter), self.filter.inserted());
         match act(&mut self.filter) {
@@ -108,7 +108,7 @@ impl<S: Set + Remove + TryFrom<umbel::AnyFilter>> Checked<S> {
         let before = words(&self.filter);
         match self.filter.remove(&key) {
             Removed::Removed => self.forget(key),
-            // Its cells are stuck: it stays, and is found for ever.
+            // Its cells are stuck: the key stays, and is found forever.
             Removed::NotDeletable => prop_assert_eq!(words(&self.filter), before, "{}", key),
             Removed::NotPresent => return Err(TestCaseError::fail(format!("{key} is a member"))),
         }
@@ -134,7 +134,8 @@ impl<S: Set + Remove + TryFrom<umbel::AnyFilter>> Checked<S> {
                 prop_assert_eq!(new, !found);
             }
             Operation::InsertBatch(keys) => {
-                // If one is refused, those before it are in: as many as were counted.
+                // If a key is refused, those before it are inserted: as many as the filter has
+                // counted.
                 let before = self.filter.inserted();
                 match (self.filter.insert_batch(&keys[..]).map_err(Into::into), before) {
                     (Ok(()), _) => count(&mut self.members, keys),
@@ -142,7 +143,7 @@ impl<S: Set + Remove + TryFrom<umbel::AnyFilter>> Checked<S> {
                         let added = self.filter.inserted().unwrap_or_default() - before;
                         count(&mut self.members, &keys[..added as usize]);
                     }
-                    // Nobody has counted: the filter is given up.
+                    // The number of insertions is unknown, so start again with an empty filter.
                     (Err(_), None) => self.apply(&Operation::Clear)?,
                     (Err(other), _) => return Err(TestCaseError::fail(format!("{other}"))),
                 }
@@ -241,7 +242,7 @@ impl<S: Set + Remove + TryFrom<umbel::AnyFilter>> Checked<S> {
         Ok(())
     }
 
-    /// Every member is found, one by one, as a tile, as a batch and cell by cell.
+    /// Checks that every member is found one by one, as a tile, as a batch and cell by cell.
     fn check(&self) -> TestCaseResult {
         let keys: Vec<u64> = self.members.keys().copied().collect();
         prop_assert_eq!(self.filter.contains_batch(&keys[..]).count(), keys.len() as u64);
@@ -261,8 +262,8 @@ fn digests<S: Set>(filter: &S, keys: &[u64]) -> Vec<Digest> {
     keys.iter().map(|key| key.digest(filter.hasher())).collect()
 }
 
-/// Runs a history; in the end everything is removed, and as long as no cell has overflowed, and none was shared with
-/// another filter, nothing is left.
+/// Runs a history, then removes everything. If no cell has overflowed and none was shared with
+/// another filter, all cells must be zero.
 pub fn run<S>(filter: S, history: &[Operation], stuck: impl Fn(&S) -> u64) -> TestCaseResult
 where
     S: Set + Remove + TryFrom<umbel::AnyFilter>,
@@ -286,7 +287,7 @@ where
     Ok(())
 }
 
-/// Batch, tile, single and traced answers for these keys are the same on every instruction set.
+/// Checks that batch, tile, single and traced lookups of these keys agree on every instruction set.
 pub fn answers_agree<S: Set>(filter: &mut S, keys: &[u64]) -> Answers {
     filter.set_level(Level::PORTABLE);
     let answers = filter.contains_batch(keys);

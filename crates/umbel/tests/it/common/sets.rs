@@ -1,4 +1,4 @@
-//! What every kind of set is held to, whatever it is.
+//! Checks that apply to every kind of set.
 
 use super::{Keys, chunks, moments};
 use umbel::any::Stored;
@@ -7,7 +7,7 @@ use umbel::hash::KeyRing;
 use umbel::internals::{Level, Set, TILE};
 use umbel::{Digest, Hasher, Spec};
 
-/// The words of each section.
+/// Returns the words of each section.
 pub fn memory<S: Set>(set: &S) -> Vec<Vec<u64>> {
     set.sections().iter().map(|(_, words)| words.words().to_vec()).collect()
 }
@@ -15,13 +15,15 @@ pub fn memory<S: Set>(set: &S) -> Vec<Vec<u64>> {
 /// A measured false-positive rate.
 pub struct Measured {
     pub rate: f64,
-    /// Its relative standard error, from the false positives that were counted and from how the builds differ.
+    /// The relative standard error, from the number of false positives and from the differences
+    /// between builds.
     pub error: f64,
-    /// The mean of what the filters said of themselves.
+    /// The mean of the rates that the filters computed from their own cells.
     pub rate_now: f64,
 }
 
-/// Fills so many filters with `n` keys each, each with a hash of its own, and asks for as many strangers.
+/// Fills `builds` filters with `n` keys each, each filter with a different hash, and looks up
+/// `queries` strangers in each.
 pub fn measure<S: Set>(builds: u64, n: u64, queries: u64, build: impl Fn(Hasher) -> S) -> Measured {
     let (mut rates, mut rates_now) = (Vec::new(), Vec::new());
     for number in 0..builds {
@@ -37,15 +39,15 @@ pub fn measure<S: Set>(builds: u64, n: u64, queries: u64, build: impl Fn(Hasher)
         rates_now.push(set.stats().rate_now);
     }
     let ((rate, deviation), (rate_now, _)) = (moments(&rates), moments(&rates_now));
-    // The builds differ by what their queries happen to be as well, so that this is the whole error; that of the count
-    // stands in where a handful of builds happen to agree.
+    // The builds differ by their queries as well, so their deviation is the whole error. The error
+    // of the count is a lower bound, in case a few builds happen to agree.
     let counting = (rate * (builds * queries) as f64).sqrt().recip();
     let error = (deviation / rate / (builds as f64).sqrt()).max(counting);
     Measured { rate, error, rate_now }
 }
 
-/// Tiles, batches and single digests, inserted and asked for on every instruction set, lead to the same memory and the
-/// same answers, and so does the way cell by cell.
+/// Checks that tiles, batches and single digests, inserted and looked up on every instruction set,
+/// lead to the same memory and the same answers, and that traced lookups agree.
 pub fn check_every_way<S: Set>(empty: &S, members: &[u64], asked: &[u64]) {
     let digests = |keys: &[u64]| empty.hasher().digest_batch(keys);
     let (member_digests, asked_digests) = (digests(members), digests(asked));
@@ -71,7 +73,9 @@ pub fn check_every_way<S: Set>(empty: &S, members: &[u64], asked: &[u64]) {
             let expected = new.iter().rev().fold(0, |bits, new| bits << 1 | u64::from(*new));
             assert_eq!(said, expected, "{level}");
         }
-        at_once.insert_tile_new(&member_digests).expect("room for all, though only the first 64 are told of");
+        at_once
+            .insert_tile_new(&member_digests)
+            .expect("room for all, although only the first 64 have an answer");
         for set in [&by_batch, &by_tile, &by_new, &at_once] {
             assert!(memory(set) == memory(&one_by_one), "{level}");
             assert_eq!(set.inserted(), one_by_one.inserted());
@@ -88,7 +92,8 @@ pub fn check_every_way<S: Set>(empty: &S, members: &[u64], asked: &[u64]) {
     }
 }
 
-/// The answer of a lookup cell by cell, recomputed from the cells that were named: it is no as soon as one is zero.
+/// Traces a lookup and recomputes its answer from the reported cells: it must stop at the first
+/// zero.
 fn traced<S: Set>(set: &S, digest: Digest) -> bool {
     let sections = set.sections();
     let mut values = Vec::new();
@@ -98,15 +103,15 @@ fn traced<S: Set>(set: &S, digest: Digest) -> bool {
         Ok(())
     });
     let (last, before) = values.split_last().expect("a lookup reads something");
-    assert!(before.iter().all(|value| *value == 1), "it goes on after a zero");
+    assert!(before.iter().all(|value| *value == 1), "the lookup continues after a zero");
     assert_eq!(answer.expect("nothing stops it"), *last == 1);
     *last == 1
 }
 
-/// A filter comes out of a file as it went in.
+/// Checks that a filter read from a file equals the one that was written.
 pub fn check_round_trip<S: Set + TryFrom<umbel::AnyFilter, Error = umbel::Error>>(set: &S) -> S {
     let bytes = file::to_bytes(set, &Options::default()).expect("a set that can be stored");
-    let loaded = file::from_bytes(&bytes, &KeyRing::new()).expect("what was just written").filter;
+    let loaded = file::from_bytes(&bytes, &KeyRing::new()).expect("the bytes just written").filter;
     assert_eq!(loaded.stats(), set.stats());
     assert_eq!((loaded.design(), loaded.inserted()), (set.design(), set.inserted()));
     let Stored::Set(any) = loaded else { panic!("not a set") };
@@ -116,7 +121,8 @@ pub fn check_round_trip<S: Set + TryFrom<umbel::AnyFilter, Error = umbel::Error>
     read
 }
 
-/// The rate at capacity is not above the one asked for, and the one that the filter's own bits tell.
+/// Checks that the rate at capacity is not above the requested one, and equals the rate computed
+/// from the filter's bits.
 pub fn check_rate_at_capacity<S: Set>() {
     for (n, asked, builds, queries) in [
         (100, 0.01, 400, 20_000),
@@ -128,14 +134,14 @@ pub fn check_rate_at_capacity<S: Set>() {
         let planned = S::plan(&spec(Hasher::default())).expect("a plan");
         let measured = measure(builds, n, queries, |hasher| S::build(&spec(hasher)).expect("enough memory"));
         println!(
-            "{n} keys at {asked}: {:.4e} ± {:.2} %, planned {:.4e}, of its bits {:.4e}",
+            "{n} keys at {asked}: {:.4e} ± {:.2} %, planned {:.4e}, from its bits {:.4e}",
             measured.rate,
             100.0 * measured.error,
             planned.rate,
             measured.rate_now
         );
         assert!(planned.rate <= asked && planned.rate_asked == asked);
-        assert!(4.0 * measured.error < 0.05, "too coarse a measurement: {}", measured.error);
+        assert!(4.0 * measured.error < 0.05, "the measurement is too coarse: {}", measured.error);
         assert!(measured.rate <= asked * (1.02 + 4.0 * measured.error), "{}", measured.rate);
         assert!((measured.rate / measured.rate_now - 1.0).abs() < 4.0 * measured.error);
     }

@@ -1,4 +1,5 @@
-//! The container and the bits of docs/format.md, for a reader that shares no code with the library.
+//! A reader of the container and the bits as docs/format.md describes them, which shares no code
+//! with the library.
 
 use std::path::PathBuf;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -13,7 +14,7 @@ pub struct File {
     pub capacity: u64,
     pub rate: f64,
     pub parameters: Vec<u64>,
-    /// What each section is, and its bytes.
+    /// The type and the bytes of each section.
     pub sections: Vec<(u64, Vec<u8>)>,
 }
 
@@ -25,13 +26,13 @@ fn all_zero(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == 0)
 }
 
-/// Reads a golden file as "The container" says.
+/// Reads a golden file by the rules of the chapter "The container".
 pub fn read(name: &str, insertions: u64) -> File {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     parse(&std::fs::read(path.with_extension("umbel")).unwrap(), insertions)
 }
 
-/// Takes apart a file without metadata, with the hash `fast`.
+/// Parses a file without metadata and with the hash `fast`.
 pub fn parse(bytes: &[u8], insertions: u64) -> File {
     let header = number(bytes, 20, 4) as usize;
     assert_eq!(bytes[..8], *b"\x89UMBEL\r\n");
@@ -81,14 +82,14 @@ pub fn parse(bytes: &[u8], insertions: u64) -> File {
 }
 
 impl File {
-    /// The digests of the keys in the golden files, in the order of their insertion.
+    /// Returns the digests of the keys in the golden files, in the order of insertion.
     pub fn digests(&self) -> [u64; 6] {
         let integer = (-7i64).to_le_bytes();
         let keys: [&[u8]; 6] = [b"apple", b"pear", b"quince", b"medlar", b"", &integer];
         keys.map(|key| xxh3_64_with_seed(key, self.seed))
     }
 
-    /// The bytes of the section at a place in the table, which must be of this sort.
+    /// Returns the bytes of the section at an index of the table, which must have the type `what`.
     pub fn section(&self, place: usize, what: u64) -> &[u8] {
         assert_eq!(self.sections[place].0, what);
         &self.sections[place].1
@@ -107,12 +108,12 @@ pub fn bits(section: &[u8], start: usize, width: usize) -> u64 {
     (0..width).map(|j| u64::from(bit(section, start + j)) << j).sum()
 }
 
-/// A section of so many bits, in whole lines, all zero.
+/// Returns a section of this many bits, in whole lines, all zero.
 pub fn empty(bits: usize) -> Vec<u8> {
     vec![0; bits.div_ceil(8 * LINE) * LINE]
 }
 
-/// The section of these packed cells.
+/// Returns the section of these packed cells.
 pub fn packed(cells: &[u64], width: usize) -> Vec<u8> {
     let mut section = empty(cells.len() * width);
     for (c, value) in cells.iter().enumerate() {
@@ -129,7 +130,7 @@ pub fn position(x: u64, range: u64) -> u64 {
     ((u128::from(x) * u128::from(range)) >> 64) as u64
 }
 
-/// The k positions of a digest in a standard filter of m bits.
+/// Returns the k positions of a digest in a standard filter of m bits.
 pub fn positions(digest: u64, m: u64, k: u64) -> Vec<usize> {
     stream(digest).take(k as usize).map(|x| position(x, m) as usize).collect()
 }
