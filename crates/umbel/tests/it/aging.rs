@@ -1,4 +1,5 @@
-//! An aging filter finds every key for its lifetime and forgets it after its window, to the millisecond and to the key.
+//! Aging filters find every key for its lifetime and forget it after the window, exact to the
+//! millisecond and to the key.
 
 use crate::common::{Keys, mix};
 use proptest::prelude::*;
@@ -30,8 +31,8 @@ fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-/// The first time at which a key that was inserted at `start` is not found.
-fn death(window: u64, generations: u32, start: u64) -> u64 {
+/// Returns the first time at which a key that was inserted at `start` is no longer found.
+fn end_of_life(window: u64, generations: u32, start: u64) -> u64 {
     let mut filter = by_time(1000, window, generations);
     filter.advance(at(start)).unwrap();
     filter.insert("key");
@@ -41,13 +42,13 @@ fn death(window: u64, generations: u32, start: u64) -> u64 {
         copy.contains("key")
     };
     let end = (start..=start + window).find(|now| !found(*now)).expect("forgotten after the window");
-    assert!((end..end + 3 * window).all(|now| !found(now)), "what is forgotten stays so");
+    assert!((end..end + 3 * window).all(|now| !found(now)), "a forgotten key must stay forgotten");
     assert!([end, u64::MAX / 2, u64::MAX].into_iter().all(|now| !found(now)));
     end
 }
 
 #[test]
-fn who_only_reads_it_at_a_time_gets_the_answers_of_one_that_was_told() {
+fn reading_at_a_time_equals_advancing_to_it() {
     let keys = Keys::of_build(1).members(60);
     for started in [true, false] {
         let mut filter = by_time(1000, 100, 7);
@@ -60,38 +61,41 @@ fn who_only_reads_it_at_a_time_gets_the_answers_of_one_that_was_told() {
         let before = filter.contains_batch(&keys);
         for now in (900..1400).chain([u64::MAX]) {
             let mut told = filter.try_clone().unwrap();
-            // A time that has passed is the last one.
+            // A time in the past counts as the latest one.
             let _ = told.advance(at(now));
             let read = filter.at(at(now));
             assert!(read.contains_batch(&keys).iter().eq(told.contains_batch(&keys).iter()), "{now}");
             assert_eq!(format!("{:?}", read.stats()), format!("{:?}", told.stats()), "{now}");
         }
-        assert!(filter.contains_batch(&keys).iter().eq(before.iter()), "nothing was told");
+        assert!(
+            filter.contains_batch(&keys).iter().eq(before.iter()),
+            "reading at a time must not change the filter"
+        );
     }
     let by_keys = build(100, 0.01, None, 8);
     assert_eq!(format!("{:?}", by_keys.at(at(5)).stats()), format!("{:?}", by_keys.stats()));
 }
 
 #[test]
-fn a_lifetime_is_above_the_window_less_one_generation_and_up_to_the_window() {
+fn a_lifetime_is_between_the_window_less_one_generation_and_the_window() {
     for (window, generations) in [(80, 8), (7, 7), (10, 3), (100, 7), (13, 1), (5, 2)] {
         let base = 1_800_000_000_000;
         let lives: Vec<u64> =
-            (0..window).map(|i| death(window, generations, base + i) - (base + i)).collect();
+            (0..window).map(|i| end_of_life(window, generations, base + i) - (base + i)).collect();
         for life in &lives {
             // life > T - T/g, in whole numbers.
             let (g, above) = (u64::from(generations), life * u64::from(generations));
             assert!(above > window * g - window && *life <= window, "T {window}, g {generations}: {lives:?}");
         }
-        assert_eq!(lives.iter().max(), Some(&window), "who comes first in a generation lives longest");
-        // The shortest: one that comes in the last millisecond of its generation.
+        assert_eq!(lives.iter().max(), Some(&window), "the first key of a generation must live longest");
+        // The shortest lifetime is that of a key in the last millisecond of its generation.
         assert_eq!(
             *lives.iter().min().unwrap(),
             (window * u64::from(generations) - window) / u64::from(generations) + 1
         );
     }
     // At the start of 1970, and at the end of time.
-    assert_eq!(death(80, 8, 0), 80);
+    assert_eq!(end_of_life(80, 8, 0), 80);
     let mut filter = by_time(10, 80, 8);
     filter.advance(at(u64::MAX)).unwrap();
     filter.insert("key");
@@ -99,7 +103,7 @@ fn a_lifetime_is_above_the_window_less_one_generation_and_up_to_the_window() {
 }
 
 #[test]
-fn what_is_inserted_again_lives_on() {
+fn inserting_a_key_again_renews_it() {
     let mut filter = by_time(1000, 80, 8);
     for now in (0..1000).step_by(70) {
         filter.advance(at(now)).unwrap();
@@ -111,7 +115,7 @@ fn what_is_inserted_again_lives_on() {
 }
 
 #[test]
-fn many_windows_at_once_forget_everything_and_the_ring_goes_on() {
+fn skipping_whole_windows_forgets_everything() {
     let mut filter = by_time(1000, 80, 8);
     let keys = Keys::of_build(0);
     let mut now = 5;
@@ -132,7 +136,7 @@ fn many_windows_at_once_forget_everything_and_the_ring_goes_on() {
 }
 
 #[test]
-fn the_end_of_time_goes_into_a_file_and_comes_back() {
+fn extreme_times_round_trip_through_a_file() {
     for (window, generations) in [(1, 1), (7, 7), (10, 2), (1000, 7), (u64::MAX, 1), (u64::MAX, 8)] {
         let mut filter = by_time(100, window, generations);
         for now in [0, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
@@ -158,7 +162,7 @@ fn a_clock_that_goes_backwards_is_refused_and_changes_nothing() {
     assert_eq!(file::to_bytes(&filter, &file::Options::default()).unwrap(), before);
     filter.advance(at(1000)).unwrap();
     assert_eq!(filter.now(), Some(at(1000)));
-    // What came before the first time counts as having come then.
+    // A key from before the first time counts as inserted then.
     assert!(filter.contains("early") && filter.contains("key"));
     filter.advance(at(1079)).unwrap();
     assert!(filter.contains("early"));
@@ -169,7 +173,7 @@ fn a_clock_that_goes_backwards_is_refused_and_changes_nothing() {
     assert!(Timestamp::now() > at(1_700_000_000_000));
 }
 
-/// The key that was inserted, then others until it is gone: how many.
+/// Inserts a key and then others until it is forgotten, and returns how many others.
 fn lifetime_in_keys(window: u64, generations: u32, before: u64) -> u64 {
     let mut filter = build(window, 1e-9, None, generations);
     for i in 0..before {
@@ -177,7 +181,7 @@ fn lifetime_in_keys(window: u64, generations: u32, before: u64) -> u64 {
     }
     filter.insert("key");
     for others in 1..=window + u64::from(generations) {
-        // Repetitions of what the newest generation has do not count.
+        // Repeated keys do not count if the newest generation has them.
         filter.insert(&mix(before + others));
         filter.insert(&mix(before + others));
         if !filter.contains("key") {
@@ -188,17 +192,17 @@ fn lifetime_in_keys(window: u64, generations: u32, before: u64) -> u64 {
 }
 
 #[test]
-fn a_window_of_keys_forgets_after_so_many_others() {
+fn a_window_of_keys_forgets_after_that_many_other_keys() {
     for (window, generations) in [(80, 8), (8, 8), (12, 1), (30, 3), (64, 2)] {
         let part = window / u64::from(generations);
         for before in 0..2 * window + 3 {
             let life = lifetime_in_keys(window, generations, before);
-            // The first of a generation lives for the whole window.
+            // The first key of a generation lives for the whole window.
             assert_eq!(life, window - before % part, "window {window}, g {generations}, after {before}");
             assert!(life > window - part && life <= window);
         }
     }
-    // Rounded up to whole generations: 4 of 3.
+    // Rounded up to whole generations: 4 of 3 keys each.
     assert_eq!(lifetime_in_keys(10, 4, 0), 12);
     assert_eq!(lifetime_in_keys(10, 4, 2), 10);
 }
@@ -213,7 +217,7 @@ fn a_smaller_window_than_the_capacity_is_kept() {
 }
 
 #[test]
-fn the_rate_at_capacity_is_not_above_the_one_asked_for() {
+fn the_rate_at_capacity_is_not_above_the_requested_one() {
     for (capacity, rate, builds, questions) in [
         (100, 0.01, 60, 30_000),
         (1000, 0.01, 20, 100_000),
@@ -226,7 +230,7 @@ fn the_rate_at_capacity_is_not_above_the_one_asked_for() {
                 let (keys, spec) = (Keys::of_build(build), Spec::new(capacity, rate).unwrap());
                 let spec = spec.with_hasher(Hasher::fast(build)).with_options(options(window, generations));
                 let mut filter = Aging::build(&spec).unwrap();
-                // Twice around the ring, and then exactly full.
+                // Go twice around the ring and then fill it exactly.
                 for (i, part) in keys
                     .members(3 * capacity)
                     .chunks((capacity as usize).div_ceil(generations as usize))
@@ -259,14 +263,14 @@ fn the_rate_at_capacity_is_not_above_the_one_asked_for() {
 }
 
 #[test]
-fn more_keys_than_planned_in_a_time_are_kept_and_the_rate_says_so() {
+fn more_keys_than_planned_are_kept_at_a_higher_rate() {
     let mut filter = build(1000, 0.01, Some(Window::Time(Duration::from_millis(80))), 8);
     filter.advance(at(0)).unwrap();
     let keys = Keys::of_build(2);
     let members = keys.members(1000);
     filter.insert_batch(&members);
     filter.advance(at(70)).unwrap();
-    assert_eq!(filter.contains_batch(&members).count(), 1000, "eight times as many as a generation is for");
+    assert_eq!(filter.contains_batch(&members).count(), 1000, "a generation holds eight times its capacity");
     let measured = filter.contains_batch(&keys.strangers(100_000)).count() as f64 / 100_000.0;
     let stats = filter.stats();
     assert!(stats.rate_now > 0.1 && (measured / stats.rate_now - 1.0).abs() < 0.1, "{measured} {stats:?}");
@@ -274,7 +278,7 @@ fn more_keys_than_planned_in_a_time_are_kept_and_the_rate_says_so() {
 }
 
 #[test]
-fn batches_tiles_and_single_keys_make_the_same_filter_and_get_the_same_answers() {
+fn single_tile_and_batch_operations_agree() {
     let keys = Keys::of_build(3);
     let members: Vec<u64> = (0..40_000).map(|i| keys.member(i * i % 30_011 % (i + 1))).collect();
     let asked: Vec<u64> = members.iter().copied().chain(keys.strangers(3000)).collect();
@@ -327,13 +331,13 @@ fn a_mapped_filter_follows_the_clock_and_is_not_changed() {
     let mut copy = mapped.try_clone().unwrap();
     copy.insert("third");
     assert!(copy.contains("second") && copy.contains("third") && !copy.contains("first"));
-    assert!(!mapped.contains("third"), "the copy has memory of its own");
+    assert!(!mapped.contains("third"), "the copy must own its memory");
     let empty = copy.try_clone_empty().unwrap();
     assert!(!empty.contains("third") && empty.now() == copy.now() && empty.inserted() == Some(0));
 }
 
 #[test]
-fn what_it_cannot_do_is_refused_and_changes_nothing() {
+fn unsupported_operations_are_refused_and_change_nothing() {
     let mut filter = Aging::with_capacity(100, 0.01).unwrap();
     filter.insert_batch(&[1u64, 2, 3]);
     let before = file::to_bytes(&filter, &file::Options::default()).unwrap();
@@ -354,7 +358,7 @@ fn what_it_cannot_do_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn bad_parameters_are_named() {
+fn invalid_parameters_are_named() {
     let refused = |window, generations| {
         let spec = Spec::new(1000, 0.01).unwrap().with_options(options(window, generations));
         match Aging::build(&spec) {
@@ -416,7 +420,8 @@ fn reload(filter: &Aging) -> Aging {
 proptest! {
     #![proptest_config(cases())]
 
-    /// Against the exact times of the last insertions: found for the shortest lifetime, gone after the window.
+    /// Compares with the exact times of the last insertions: keys are found for the shortest
+    /// lifetime and forgotten after the window.
     #[test]
     fn keys_are_found_for_their_lifetime_in_any_history(
         generations in 1..10u32,
@@ -456,7 +461,7 @@ proptest! {
         }
     }
 
-    /// Against a list of all insertions that were not of a key in the newest generation.
+    /// Compares with a list of all insertions of keys that were not in the newest generation.
     #[test]
     fn the_last_keys_are_found_in_any_history(
         generations in 1..6u32,
@@ -465,7 +470,7 @@ proptest! {
     ) {
         let window = part * u64::from(generations);
         let mut filter = build(window, 1e-6, None, generations);
-        // The model: whole generations as lists.
+        // The model has a list per generation.
         let mut lists: Vec<Vec<u16>> = vec![vec![]];
         let mut insert = |filter: &mut Aging, keys: &[u16], single: bool| {
             if single {
@@ -497,7 +502,7 @@ proptest! {
                     let live = insert(&mut filter, &keys, false);
                     prop_assert_eq!(filter.contains_batch(&live).count(), live.len() as u64);
                     let gone = (0..300u16).filter(|key| !live.contains(key)).filter(|key| filter.contains(key));
-                    prop_assert!(gone.count() <= 1, "what is forgotten is not found but by error");
+                    prop_assert!(gone.count() <= 1, "a forgotten key may only be found as a false positive");
                 }
                 Operation::File => filter = reload(&filter),
                 _ => filter = filter.try_clone().unwrap(),
@@ -507,14 +512,14 @@ proptest! {
 }
 
 #[test]
-fn a_burst_is_told_by_the_rate_of_what_is_held() {
+fn the_rate_of_held_keys_reveals_a_burst() {
     let (capacity, rate, generations) = (10_000, 0.01, 8);
     let second = |filter: &mut Aging, number: u64| filter.advance(at((1000 + number) * 1000)).unwrap();
     let window = Some(Window::Time(Duration::from_secs(8)));
     let strangers: Vec<u64> = (0..100_000).map(|i| Keys::of_build(1).stranger(i)).collect();
     let members = Keys::of_build(1).members(capacity);
     let measured = |filter: &Aging| filter.contains_batch(&strangers[..]).count() as f64 / 1e5;
-    // An eighth in each second is what it was made for.
+    // The filter is planned for an eighth of the keys in each second.
     let mut even = build(capacity, rate, window, generations);
     for (number, part) in (0..).zip(members.chunks(1250)) {
         second(&mut even, number);
@@ -523,12 +528,12 @@ fn a_burst_is_told_by_the_rate_of_what_is_held() {
     let told = even.rate_of_held().unwrap();
     assert!(told < 0.0102 && (told / even.predicted_rate(capacity).unwrap() - 1.0).abs() < 0.02, "{told}");
     assert!((measured(&even) / told - 1.0).abs() < 0.2, "{told}");
-    // All in one second go into an eighth of the memory.
+    // If all come in one second, they go into an eighth of the memory.
     let mut burst = build(capacity, rate, window, generations);
     second(&mut burst, 0);
     burst.insert_batch(&members[..]);
     let told = burst.rate_of_held().unwrap();
     assert!(burst.predicted_rate(burst.held()).unwrap() < 0.01 && told > 0.3, "{told}");
-    assert!(measured(&burst) > told, "what was taken for repeated is not held: {told}");
+    assert!(measured(&burst) > told, "keys mistaken for repeated ones are not held: {told}");
     assert_eq!(build(capacity, rate, window, generations).rate_of_held().unwrap(), 0.0);
 }

@@ -1,4 +1,4 @@
-//! Parameters that make no sense are refused by an error that names them. Nothing panics, nothing is
+//! Invalid parameters are refused with an error that names them. Nothing panics, and nothing is
 //! allocated.
 
 use std::fmt::Debug;
@@ -11,7 +11,8 @@ use umbel::sizing::{
 use umbel::spec::plan;
 use umbel::{Arena, Blocked, Bloom, Error, Hasher, Kind, Partitioned, Result, Spec, Standard};
 
-/// The result is a parameter error whose sentence starts with the parameter and the value given.
+/// Checks that the result is a parameter error whose message starts with the parameter and its
+/// value.
 #[track_caller]
 fn assert_names<T: Debug>(name: &str, result: Result<T>) -> String {
     match result {
@@ -23,7 +24,7 @@ fn assert_names<T: Debug>(name: &str, result: Result<T>) -> String {
             assert!(sentence.starts_with(&format!("{name} = {got} ")), "{sentence}");
             sentence
         }
-        other => panic!("{name} was to be refused: {other:?}"),
+        other => panic!("{name} should be refused: {other:?}"),
     }
 }
 
@@ -33,7 +34,7 @@ fn assert_out_of_memory<T: Debug>(result: Result<T>) {
         Err(error @ Error::OutOfMemory { bytes }) => {
             assert!(bytes >= 1 << 56 && error.to_string().contains(&bytes.to_string()), "{error}");
         }
-        other => panic!("so much memory was to be refused: {other:?}"),
+        other => panic!("so much memory should be refused: {other:?}"),
     }
 }
 
@@ -41,7 +42,7 @@ const KINDS: [Kind; 3] = [Kind::Standard, Kind::Partitioned, Kind::Blocked];
 
 const BAD_RATES: [f64; 9] = [0.0, -0.0, 1.0, -0.01, 1.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 100.0];
 
-/// Both ways from a capacity and a rate to a filter, for every kind.
+/// Checks that both ways from a capacity and a rate to a filter refuse them, for every kind.
 fn assert_all_refuse(name: &str, n: u64, p: f64) {
     for kind in KINDS {
         assert_names(name, Spec::new(n, p).and_then(|spec| plan(kind, &spec)));
@@ -52,7 +53,7 @@ fn assert_all_refuse(name: &str, n: u64, p: f64) {
 }
 
 #[test]
-fn no_keys_are_refused() {
+fn a_capacity_of_zero_is_refused() {
     assert_all_refuse("n", 0, 0.01);
     for policy in KPolicy::ALL {
         assert_names("n", Params::for_capacity(0, 0.01, policy));
@@ -64,7 +65,7 @@ fn no_keys_are_refused() {
 }
 
 #[test]
-fn rates_that_are_none_are_refused() {
+fn invalid_rates_are_refused() {
     for p in BAD_RATES {
         assert_all_refuse("p", 1000, p);
         for policy in KPolicy::ALL {
@@ -82,7 +83,7 @@ fn rates_that_are_none_are_refused() {
 }
 
 #[test]
-fn a_rate_that_digests_of_64_bits_cannot_keep_is_refused() {
+fn a_rate_too_low_for_64_bit_digests_is_refused() {
     let sentence = assert_names("p", Spec::new(1_000_000_000, 1e-12));
     assert!(sentence.contains("5.4e-9"), "{sentence}");
     assert!(Spec::new(1_000_000_000, 1e-8).is_ok());
@@ -101,20 +102,20 @@ fn absurd_numbers_of_keys_are_refused() {
     assert_names("n", rate::classic(1000, u64::MAX, 7));
     assert_names("n", partitioned::rate(1000, u64::MAX, 7));
     assert_names("n", blocked::rate(1000, u64::MAX, 1));
-    // Within the limits, but more bits than there may be.
+    // Within the limits, but more bits than allowed.
     assert_all_refuse("n", 1 << 47, 0.01);
 }
 
 #[test]
-fn an_absurd_number_of_keys_is_named_and_not_the_rate() {
-    // No rate would help: one "of at least 100" is no advice.
+fn the_error_names_an_absurd_number_of_keys_and_not_the_rate() {
+    // No rate would help: "at least 100" is not advice.
     for n in [u64::MAX, 1 << 60, (1 << 48) + 1] {
         assert_all_refuse("n", n, 0.01);
     }
 }
 
 #[test]
-fn no_hash_functions_or_far_too_many_are_refused() {
+fn zero_or_too_many_hash_functions_are_refused() {
     for k in [0, 1025, u32::MAX] {
         assert_names("k", Standard::new(1000, k));
         assert_names("k", Partitioned::new(1000, k));
@@ -135,7 +136,7 @@ fn no_hash_functions_or_far_too_many_are_refused() {
         }
         assert_names("k", Scheme::new(Family::Murmur3, k, 1000));
     }
-    // A file holds 64 bits for it.
+    // A file has 64 bits for k.
     assert_names("k", Standard::from_params([1000, u64::MAX]));
     assert_names("k", Standard::from_params([1000, (1 << 32) + 7]));
     assert_names("k", Partitioned::from_params([1000, (1 << 32) + 7]));
@@ -147,7 +148,7 @@ fn no_hash_functions_or_far_too_many_are_refused() {
 }
 
 #[test]
-fn no_bits_are_refused() {
+fn a_size_of_zero_is_refused() {
     assert_names("m", Standard::new(0, 7));
     assert_names("slice bits", Partitioned::new(0, 7));
     assert_names("lines", Blocked::new(0, 1));
@@ -167,7 +168,7 @@ fn no_bits_are_refused() {
 }
 
 #[test]
-fn absurd_sizes_are_refused_when_they_are_planned() {
+fn plans_refuse_absurd_sizes() {
     for m in [1 << 60, u64::MAX] {
         for given in [
             Given { n: Some(1000), m: Some(m), ..Given::default() },
@@ -185,13 +186,13 @@ fn absurd_sizes_are_refused_when_they_are_planned() {
 }
 
 #[test]
-fn absurd_sizes_are_refused_when_they_are_built() {
+fn layouts_refuse_absurd_sizes() {
     for bits in [(1 << 48) + 1, 1 << 60, u64::MAX] {
         assert_names("m", Standard::new(bits, 3));
         assert_names("slice bits", Partitioned::new(bits, 1));
         assert_names("lines", Blocked::new(bits / 511, 1));
     }
-    // The largest filter there can be has 32 TiB. A system may promise them, but it may not abort.
+    // The largest possible filter has 32 TiB. The system may promise that much, but must not abort.
     if let Err(error) = Bloom::with_layout(Standard::new(1 << 48, 3).expect("valid"), Hasher::default()) {
         assert!(matches!(error, Error::OutOfMemory { .. }), "{error}");
     }
@@ -211,7 +212,7 @@ fn lines_per_key_other_than_one_to_four_are_refused() {
 }
 
 #[test]
-fn too_little_knowledge_is_refused_with_what_is_missing() {
+fn insufficient_settings_are_refused_and_the_missing_ones_named() {
     for (given, missing) in [
         (Given::default(), "two of"),
         (Given { n: Some(1000), ..Given::default() }, "p, m or k"),
@@ -227,7 +228,7 @@ fn too_little_knowledge_is_refused_with_what_is_missing() {
 }
 
 #[test]
-fn knowledge_that_contradicts_itself_is_refused() {
+fn contradictory_settings_are_refused() {
     let given = Given { n: Some(1_000_000), p: Some(0.001), m: Some(1_000_000), ..Given::default() };
     for kind in KINDS {
         let error = Spec::from_given(given).and_then(|spec| plan(kind, &spec)).expect_err("too few bits");
@@ -254,7 +255,7 @@ fn offsets_that_leave_the_buffer_are_refused() {
 }
 
 #[test]
-fn counts_of_set_bits_that_cannot_be_are_refused() {
+fn impossible_counts_of_set_bits_are_refused() {
     let shape = Shape::Standard { bits: 1000, hashes: 7 };
     assert_names("set bits", shape.cardinality(1001));
     assert_names("union", shape.overlap(500, 400, 499));
@@ -263,8 +264,8 @@ fn counts_of_set_bits_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn the_smallest_and_the_strangest_that_make_sense_are_built() {
-    // The refusals are not there to be safe: what makes sense works.
+fn unusual_but_valid_parameters_are_accepted() {
+    // The limits are not overcautious: unusual but valid parameters work.
     assert!(Bloom::<Standard>::with_capacity(1, 0.999_999).is_ok());
     assert!(Bloom::<Partitioned>::with_capacity(1, 0.999_999).is_ok());
     assert!(Bloom::<Blocked>::with_capacity(1, 0.999_999).is_ok());

@@ -1,5 +1,5 @@
-//! Bloomier maps: every key gets exactly its value, strangers get one at the rate promised, and what changes changes
-//! nothing else.
+//! Bloomier maps: every key has exactly its value, strangers get a value at the promised rate, and
+//! changing a value changes nothing else.
 
 use crate::common::Keys;
 use proptest::prelude::*;
@@ -39,7 +39,7 @@ fn bytes(map: &AnyMap) -> Vec<u8> {
     file::to_bytes(map, &Options::default()).unwrap()
 }
 
-/// The share of strangers that get a value.
+/// Returns the share of strangers that get a value.
 fn wrong(map: &AnyMap, keys: &Keys, queries: u64) -> f64 {
     let strangers: Vec<u64> = (0..queries).map(|i| keys.stranger(i)).collect();
     map.get_batch(&strangers[..]).iter().flatten().count() as f64 / queries as f64
@@ -58,7 +58,7 @@ proptest! {
     })]
 
     #[test]
-    fn every_key_has_exactly_its_value_whatever_its_width(
+    fn every_key_has_exactly_its_value(
         exact in prop::collection::hash_map(any::<u64>(), any::<u64>(), 1..600),
         width in 1..=64u32,
         rate in prop_oneof![Just(0.5), Just(0.01), Just(1e-5)],
@@ -72,11 +72,11 @@ proptest! {
         prop_assert!(map.get_batch(&keys[..]).into_iter().eq(values.iter().map(|value| Some(*value))));
         prop_assert!(keys.iter().zip(&values).all(|(key, value)| map.get(key) == Some(*value)));
         prop_assert_eq!(map.largest_value(), values.iter().copied().max().unwrap());
-        // A file gives it back.
+        // It round-trips through a file.
         let Stored::Map(loaded) = file::from_bytes(&bytes(&map), &KeyRing::new()).unwrap().filter else { panic!() };
         prop_assert_eq!(loaded.get_batch(&keys[..]), map.get_batch(&keys[..]));
         prop_assert!(bytes(&loaded) == bytes(&map));
-        // Whatever the value becomes, the others keep theirs.
+        // Changing one value does not change the others.
         let largest = map.largest_value();
         if mutable {
             prop_assert!(map.set(&keys[0], largest).unwrap());
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn changing_values_is_changing_those_of_an_exact_map(
+    fn changed_values_match_those_of_an_exact_map(
         n in 1..500u64,
         changes in prop::collection::vec((0..500u64, 0..1000u64), 0..600),
         seed: u64,
@@ -107,12 +107,12 @@ proptest! {
         prop_assert!(keys.iter().all(|key| map.get(key) == exact.get(key).copied()));
         let refused = map.set(&keys[0], 1000);
         prop_assert!(matches!(refused, Err(Error::Parameter { name: "value", .. })), "{:?}", refused);
-        prop_assert_eq!(map.get(&keys[0]), Some(exact[&keys[0]]), "a refusal changes nothing");
+        prop_assert_eq!(map.get(&keys[0]), Some(exact[&keys[0]]), "a refusal must not change the map");
     }
 }
 
 #[test]
-fn strangers_get_a_value_as_often_as_there_are_values_among_all_cells() {
+fn strangers_get_a_value_at_the_predicted_rate() {
     // n = 5000, k = 3, q = 8, |R| = 4: 4/256.
     for segments in [Some(3), None] {
         let builds = 20;
@@ -133,7 +133,7 @@ fn strangers_get_a_value_as_often_as_there_are_values_among_all_cells() {
 }
 
 #[test]
-fn strangers_get_a_value_of_a_mutable_map_as_often_as_there_are_cells_of_a_key() {
+fn strangers_get_a_value_of_a_mutable_map_at_the_predicted_rate() {
     for (segments, k) in [(None, 3.0), (Some(3), 3.0), (Some(4), 4.0)] {
         for (values, bits) in [(2u64, 8), (1000, 8), (1000, 10)] {
             let expected = k / 2f64.powi(bits);
@@ -149,7 +149,7 @@ fn strangers_get_a_value_of_a_mutable_map_as_often_as_there_are_cells_of_a_key()
 }
 
 #[test]
-fn at_one_per_cent_no_number_of_values_exceeds_it() {
+fn the_requested_rate_is_kept_for_any_number_of_values() {
     let keys = Keys::of_build(1);
     for kind in MAPS {
         for values in [1u64, 2, 3, 5, 100, 129, 1 << 20, 1 << 40, u64::MAX] {
@@ -164,7 +164,7 @@ fn at_one_per_cent_no_number_of_values_exceeds_it() {
     }
 }
 
-/// Cells in three equal segments, as the textbook has them.
+/// Returns cells in three equal segments, as in the textbook.
 fn neighbours(key: u64, segment: u64) -> Vec<usize> {
     let digest = key.digest(&Hasher::default());
     (0..3).zip(digest.stream()).map(|(i, x)| (i * segment + reduce(x, segment)) as usize).collect()
@@ -172,7 +172,8 @@ fn neighbours(key: u64, segment: u64) -> Vec<usize> {
 
 #[test]
 fn without_masks_the_rate_depends_on_the_contents() {
-    // The same table, asked with and without the masks: strangers whose cells are all empty find 0, which is a value.
+    // The same table is queried with and without the masks: strangers whose cells are all empty
+    // find 0, which is a value.
     let (n, segment) = (5000u64, (1.23 * 5000.0 + 32.0) as u64 / 3);
     let mut rates = [0.0, 0.0];
     let builds = 8;
@@ -203,7 +204,7 @@ fn without_masks_the_rate_depends_on_the_contents() {
 }
 
 #[test]
-fn a_key_with_two_values_is_refused_and_one_with_the_same_twice_is_one_key() {
+fn a_key_with_two_values_is_refused_and_a_repeated_pair_counts_once() {
     for kind in MAPS {
         let spec = spec(4, 0.01, None, None);
         match build(kind, &spec, &[1, 2, 3, 1], &[7, 8, 9, 5], None) {
@@ -239,7 +240,7 @@ fn values_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn no_rate_is_promised_that_digests_cannot_keep() {
+fn no_plan_promises_a_rate_below_that_of_digest_collisions() {
     let given = Given { n: Some(1_000_000), m: Some(100_000_000), ..Given::default() };
     for kind in MAPS {
         let plan = plan(kind, &Spec::from_given(given).unwrap()).unwrap();
@@ -257,7 +258,7 @@ fn an_empty_map_has_no_keys() {
 }
 
 #[test]
-fn setting_a_stranger_is_refused_but_for_the_rate_at_which_it_overwrites_somebody() {
+fn setting_a_stranger_is_refused_except_at_the_rate() {
     let keys = Keys::of_build(2);
     let members = keys.members(30_000);
     let spec = spec(30_000, 3.0 / 256.0, None, Some(1));
@@ -265,13 +266,13 @@ fn setting_a_stranger_is_refused_but_for_the_rate_at_which_it_overwrites_somebod
     let strangers = 20_000;
     let set = (0..strangers).filter(|i| map.set(&keys.stranger(*i), 1).unwrap()).count() as f64;
     assert!(within_four_sigma(set / strangers as f64, 3.0 / 256.0, strangers as f64), "{set}");
-    // Each has changed a cell; nine in ten of them are somebody's.
+    // Each has changed a cell; nine in ten of these cells belong to a key.
     let changed = members.iter().filter(|key| map.get(*key) == Some(1)).count() as f64;
     assert!(changed > 0.75 * set && changed <= set, "{changed} of {set}");
 }
 
 #[test]
-fn names_of_values_travel_with_the_map() {
+fn names_of_values_are_stored_with_the_map() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("map");
     for kind in MAPS {
@@ -294,9 +295,9 @@ fn names_of_values_travel_with_the_map() {
         assert_eq!(verified.get(&keys[5]), Some(values[5]));
         let mut owned = verified.try_clone().unwrap();
         assert_eq!(owned.set(&keys[5], 1).is_ok(), kind == Kind::BloomierMutable);
-        assert_eq!(verified.get(&keys[5]), Some(values[5]), "the file has not changed");
+        assert_eq!(verified.get(&keys[5]), Some(values[5]), "the file must not change");
 
-        // A flipped bit is found before an answer is given from it.
+        // A flipped bit is detected before it is used for an answer.
         let mut damaged = std::fs::read(&path).unwrap();
         let last = damaged.len() - 70;
         damaged[last] ^= 4;
@@ -307,7 +308,7 @@ fn names_of_values_travel_with_the_map() {
 }
 
 #[test]
-fn one_by_one_by_tiles_and_all_at_once_are_the_same_on_every_machine() {
+fn single_tile_and_batch_lookups_agree_on_every_instruction_set() {
     for kind in MAPS {
         for largest in [1, 200, u64::MAX] {
             let keys = Keys::of_build(4);
@@ -344,7 +345,7 @@ fn one_by_one_by_tiles_and_all_at_once_are_the_same_on_every_machine() {
 }
 
 #[test]
-fn a_plan_is_what_is_built() {
+fn maps_are_built_as_planned() {
     for kind in MAPS {
         for (n, rate, largest) in [(1000u64, 0.01, 1u64), (100_000, 0.001, 255), (30_000, 0.01, 1 << 50)] {
             let spec = spec(n as usize, rate, None, Some(largest));
@@ -356,7 +357,8 @@ fn a_plan_is_what_is_built() {
             assert_eq!((plan.hashes, plan.rate), (stats.hashes, stats.rate_now), "{kind} {n}");
             assert!(plan.rate <= rate && stats.capacity == Some(n), "{kind} {n}");
         }
-        // Half the memory of the literature's arrangement with room to spare, and never more than asked for.
+        // Half the memory of the published arrangement is more than enough, and a plan never exceeds
+        // the requested size.
         let given = Given { n: Some(100_000), m: Some(2_000_000), ..Given::default() };
         let planned = plan(kind, &Spec::from_given(given).unwrap()).unwrap();
         assert!(planned.stored_bits <= 2_000_000 && planned.rate < 0.05, "{kind}: {planned:?}");

@@ -1,4 +1,4 @@
-//! What counting filters promise.
+//! The promises of counting filters.
 
 use crate::common::multiset::{answers_agree, fixed, history, run};
 use crate::common::{Keys, filter_of, moments, standard};
@@ -32,9 +32,10 @@ fn is_empty(filter: &Counting) -> bool {
 proptest! {
     #![proptest_config(fixed(4000))]
 
-    /// With counters so narrow that many overflow, and filters so small that probes of a key meet.
+    /// The counters are so narrow that many overflow, and some filters so small that probes of a
+    /// key coincide.
     #[test]
-    fn whatever_happened_members_are_found(
+    fn members_are_found_after_any_history(
         cells in prop_oneof![1..30u64, 30..3000u64],
         hashes in 1..12u32,
         counter_bits in 2..=9u32,
@@ -47,25 +48,25 @@ proptest! {
 }
 
 #[test]
-fn every_key_leaves_nothing_behind() {
-    let mut meetings = 0;
+fn removing_a_key_clears_its_counters() {
+    let mut coincidences = 0;
     for (cells, counter_bits) in [(1, 16), (2, 8), (10, 4), (64, 5), (1000, 3)] {
         let mut filter = counting(cells, 7, options(counter_bits, Overflow::Error));
         for key in Keys::of_build(cells).members(2000) {
             if filter.insert(&key).is_err() {
                 continue;
             }
-            meetings += u64::from(filter.values().any(|value| value > 1));
+            coincidences += u64::from(filter.values().any(|value| value > 1));
             assert_eq!(filter.values().sum::<u64>(), 7);
             assert_eq!(filter.remove(&key), Removed::Removed);
             assert!(is_empty(&filter), "{cells} cells, key {key}");
         }
     }
-    assert!(meetings > 2000, "{meetings}: keys whose probes meet are what this is about");
+    assert!(coincidences > 2000, "only {coincidences} keys have probes that coincide");
 }
 
 #[test]
-fn the_bits_are_those_of_the_standard_filter() {
+fn the_bits_equal_those_of_a_standard_filter() {
     for (n, p) in [(100, 0.01), (10_000, 0.001), (50_000, 0.03)] {
         let keys = Keys::of_build(n).members(n);
         let mut counting = Counting::with_capacity(n, p).unwrap();
@@ -80,7 +81,8 @@ fn the_bits_are_those_of_the_standard_filter() {
         assert_eq!(counting.stats().rate_now, bits.stats().rate_now);
         assert_eq!(counting.stats().estimate, bits.stats().estimate);
         assert_eq!(counting.stats().used_cells, bits.stats().used_cells);
-        // And after half of them are gone, those of the standard filter of the other half.
+        // After half of the keys are removed, the bits must be those of a standard filter of the
+        // other half.
         let (gone, left) = keys.split_at(keys.len() / 2);
         gone.iter().for_each(|key| assert_eq!(counting.remove(key), Removed::Removed));
         let rest = filter_of(*bits.layout(), bits.hasher().clone(), left);
@@ -106,7 +108,7 @@ fn flips_keep_a_copy_of_the_bits_up_to_date() {
                 cleared += flips.len();
             }
             for Flip { index, set } in flips.drain(..) {
-                assert_ne!(copy[index as usize], set, "a flip changes something, and is told once");
+                assert_ne!(copy[index as usize], set, "a flip must change a bit, and be reported once");
                 copy[index as usize] = set;
             }
         }
@@ -115,17 +117,18 @@ fn flips_keep_a_copy_of_the_bits_up_to_date() {
         assert!((0..300).all(|i| bit(i) == copy[i]));
     }
     assert!(cleared > 0);
-    // A key that is not there flips nothing.
+    // A key that is absent flips nothing.
     let mut empty = counting(300, 4, Options::default());
     assert_eq!(empty.remove_flips("nobody", &mut flips), Removed::NotPresent);
     assert!(flips.is_empty());
 }
 
 #[test]
-fn sixteen_copies_and_fifteen_removals() {
+fn stuck_counters_keep_a_key_and_decremented_ones_lose_it() {
     for (overflow, found) in [(Overflow::Sticky, true), (Overflow::Decrement, false)] {
         let mut filter = counting_of(10_000, 5, options(4, overflow), &[7; 16]);
-        // Where all counters stick, nothing can be removed, and nobody is told that it was.
+        // If all counters are stuck, nothing can be removed, and the filter must not report a
+        // removal.
         let answer = if found { Removed::NotDeletable } else { Removed::Removed };
         (0..15).for_each(|_| assert_eq!(filter.remove(&7u64), answer));
         assert_eq!(filter.contains(&7u64), found, "{overflow:?}");
@@ -135,11 +138,11 @@ fn sixteen_copies_and_fifteen_removals() {
 }
 
 #[test]
-fn a_full_counter_refuses_and_nothing_has_happened() {
+fn a_full_counter_refuses_and_changes_nothing() {
     let mut filter = counting_of(10_000, 5, options(4, Overflow::Error), &[7; 15]);
     let before = filter.words().words().to_vec();
     assert!(matches!(filter.insert(&7u64), Err(Error::Full { kind: Kind::Counting, .. })));
-    // In a batch, what comes before it is in, and what comes after it is not.
+    // In a batch, the keys before the refused one are inserted, and those after it are not.
     assert!(matches!(filter.insert_batch(&[7u64, 8, 9]), Err(Error::Full { .. })));
     assert_eq!((filter.words().words(), filter.inserted()), (&before[..], Some(15)));
     assert!(filter.insert_batch(&[8u64, 7, 9]).is_err());
@@ -150,14 +153,14 @@ fn a_full_counter_refuses_and_nothing_has_happened() {
     assert!(matches!(filter.union(&other), Err(Error::Full { .. })));
     assert!(matches!(filter.absorb(&other), Err(Error::Full { .. })));
     assert_eq!((filter.words().words(), filter.inserted()), (&before[..], Some(16)));
-    // What is full is still exact: all fifteen can be removed.
+    // Full counters are still exact: all fifteen copies can be removed.
     (0..15).for_each(|_| assert_eq!(filter.remove(&7u64), Removed::Removed));
     assert_eq!(filter.remove(&8u64), Removed::Removed);
     assert!(is_empty(&filter));
 }
 
 #[test]
-fn only_what_fits_is_combined() {
+fn only_equal_shapes_are_combined() {
     let shape = |cells, hashes, bits, overflow, seed| {
         Counting::new(cells, hashes, options(bits, overflow), Hasher::fast(seed)).unwrap()
     };
@@ -188,7 +191,7 @@ fn sets_are_compared_by_their_counters() {
     a.intersect(&b).unwrap();
     assert!(keys[5000..8000].iter().all(|key| a.contains(key)) && a.inserted().is_none());
     assert!(keys[..5000].iter().filter(|key| a.contains(*key)).count() < 1000);
-    // Everything that is in both can be removed from the intersection, and nothing of it is lost before.
+    // All common keys can be removed from the intersection, and none is lost before.
     for (i, key) in keys[5000..8000].iter().enumerate() {
         assert_eq!(a.remove(key), Removed::Removed);
         assert!(keys[5001 + i..8000].iter().step_by(97).all(|key| a.contains(key)));
@@ -196,7 +199,7 @@ fn sets_are_compared_by_their_counters() {
 }
 
 #[test]
-fn answers_do_not_depend_on_how_one_asks() {
+fn all_lookups_and_insertions_agree() {
     let keys = Keys::of_build(6);
     let asked: Vec<u64> = keys.members(3000).into_iter().chain(keys.strangers(3000)).collect();
     for counter_bits in [2, 3, 4, 5, 8, 16] {
@@ -205,7 +208,7 @@ fn answers_do_not_depend_on_how_one_asks() {
                 counting_of(40_000, hashes, options(counter_bits, Overflow::Sticky), &asked[..3000]);
             let answers = answers_agree(&mut filter, &asked);
             assert!(answers.iter().take(3000).all(|found| found) && answers.count() < 4000);
-            // Inserted one by one, or a tile at a time, it is the same filter.
+            // Inserting single keys or tiles must result in the same filter.
             let mut single = filter.try_clone_empty().unwrap();
             asked[..3000].iter().for_each(|key| assert!(single.insert(key).is_ok()));
             assert_eq!(single.words().words(), filter.words().words());
@@ -217,10 +220,11 @@ fn answers_do_not_depend_on_how_one_asks() {
     }
 }
 
-/// Many builds, since one fixes the fill that all its queries share. The rate asked for is kept to within 2 % and four
-/// standard errors, each below 1.5 % of the rate. Small filters are better than asked, by being rounded up to words.
+/// Many builds, because all queries of one build share its fill. The requested rate is kept to
+/// within 2 % and four standard errors, each below 1.5 % of the rate. Small filters have a lower
+/// rate than requested, because their size is rounded up to whole words.
 #[test]
-fn the_rate_at_capacity_is_the_one_asked_for() {
+fn the_rate_at_capacity_is_the_requested_one() {
     for (n, p, builds) in [(100, 0.01, 400), (10_000, 0.01, 20), (10_000, 0.001, 60), (100, 0.001, 800)] {
         let mut rates = Vec::new();
         for build in 0..builds {
@@ -231,7 +235,7 @@ fn the_rate_at_capacity_is_the_one_asked_for() {
             assert_eq!(filter.contains_batch(&keys.members(n)).count(), n);
             let strangers = if n == 100 { 10_000 } else { 100_000 };
             rates.push(filter.contains_batch(&keys.strangers(strangers)).count() as f64 / strangers as f64);
-            // What the filter says of itself.
+            // The rate that the filter computes from its own cells.
             let now = filter.stats().rate_now;
             let error = (now / strangers as f64).sqrt();
             assert!((rates[rates.len() - 1] - now).abs() < 5.5 * error, "{now}");
@@ -244,10 +248,11 @@ fn the_rate_at_capacity_is_the_one_asked_for() {
     }
 }
 
-/// Ten million probes on counters loaded as at the best k. Two bits overflow with the fourth hit, which happens to one
-/// in 180 of them, as the Poisson tail says: 80 000 events, a standard error of 0.35 %.
+/// Ten million probes on counters with the load of the best k. Two bits overflow at the fourth hit,
+/// which happens to one counter in 180, as the Poisson tail predicts: 80 000 events, a standard
+/// error of 0.35 %.
 #[test]
-fn two_bits_overflow_as_often_as_the_theory_says() {
+fn two_bits_overflow_as_often_as_theory_predicts() {
     let (n, hashes) = (2_000_000, 5);
     let cells = (f64::from(hashes) * n as f64 / std::f64::consts::LN_2) as u64;
     let keys = Keys::of_build(7).members(n);
@@ -256,18 +261,18 @@ fn two_bits_overflow_as_often_as_the_theory_says() {
     let expected = overflow_share(std::f64::consts::LN_2, 2).unwrap() * cells as f64;
     println!("{} overflow, {expected:.0} expected", hits(4));
     assert!((hits(4) / expected - 1.0).abs() < 0.02);
-    // A counter of two bits sticks from the third hit on.
+    // A counter of two bits is stuck from the third hit on.
     let narrow = counting_of(cells, hashes, options(2, Overflow::Sticky), &keys);
     assert_eq!(narrow.stuck_cells() as f64, hits(3));
     let stuck = narrow.stats().details.iter().find(|(name, _)| *name == "stuck cells").unwrap().1;
     assert_eq!(stuck, hits(3));
     assert_eq!(narrow.bit_view().unwrap().words(), wide.bit_view().unwrap().words());
-    // And four bits never overflow.
+    // Four bits never overflow.
     assert_eq!(hits(16), 0.0);
 }
 
 #[test]
-fn plans_count_all_bits() {
+fn plans_include_all_bits_of_the_counters() {
     let spec = Spec::new(1_000_000, 0.01).unwrap();
     let (planned, bits) = (plan(Kind::Counting, &spec).unwrap(), plan(Kind::Standard, &spec).unwrap());
     assert_eq!((planned.bits, planned.stored_bits), (4 * bits.bits, 4 * bits.stored_bits));
@@ -279,7 +284,7 @@ fn plans_count_all_bits() {
         filter.predicted_rate(1_000_000).unwrap(),
         Bloom::<Standard>::build(&spec).unwrap().predicted_rate(1_000_000).unwrap()
     );
-    // A budget is one of memory.
+    // A budget of bits limits the memory.
     let (n, m, p) = (Some(100_000), Some(4_000_000), Some(0.01));
     for given in [Given { n, m, ..Given::default() }, Given { m, p, ..Given::default() }] {
         let planned = plan(Kind::Counting, &Spec::from_given(given).unwrap()).unwrap();
@@ -288,7 +293,7 @@ fn plans_count_all_bits() {
     }
     let strict = spec.clone().with_policy(KPolicy::Strict);
     assert!(plan(Kind::Counting, &strict).unwrap().rate <= 0.01);
-    // Another width.
+    // A different width.
     let mut kind_options = spec.options().clone();
     kind_options.counting = options(3, Overflow::Error);
     let narrow = spec.with_options(kind_options);
@@ -297,7 +302,7 @@ fn plans_count_all_bits() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_parameters_are_refused() {
     for (cells, hashes, bits) in
         [(0, 3, 4), (10, 0, 4), (10, 1025, 4), (10, 3, 1), (10, 3, 17), (1 << 47, 3, 4)]
     {
@@ -317,7 +322,7 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn it_is_a_kind_among_kinds() {
+fn any_filter_supports_the_kind() {
     let mut filter = AnyFilter::build(Kind::Counting, &Spec::new(1000, 0.01).unwrap()).unwrap();
     filter.insert_batch(&["apple", "pear"]).unwrap();
     assert_eq!(filter.remove("apple").unwrap(), Removed::Removed);
@@ -327,12 +332,12 @@ fn it_is_a_kind_among_kinds() {
     assert!(can.remove && can.union && can.intersect && can.absorb && !can.fold && !can.share);
     assert_eq!("counting".parse::<Kind>().unwrap(), Kind::Counting);
     let bytes = file::to_bytes(&filter, &FileOptions::default()).unwrap();
-    let standing = file::from_bytes(&bytes, &KeyRing::new()).unwrap().filter;
-    assert!(standing.contains("pear") && !standing.contains("apple"));
+    let loaded = file::from_bytes(&bytes, &KeyRing::new()).unwrap().filter;
+    assert!(loaded.contains("pear") && !loaded.contains("apple"));
 }
 
 #[test]
-fn examples_of_a_standard_filter_hold() {
+fn the_rate_is_that_of_the_standard_example() {
     // 9586 counters and 7 probes for 1000 keys: 0.0100370.
     let filter = counting(9586, 7, Options::default());
     assert!((filter.predicted_rate(1000).unwrap() - 0.010_037_019_8).abs() < 1e-10);

@@ -1,5 +1,6 @@
-//! A file written is either wholly there or not at all; every flipped bit and every truncation is detected before an
-//! answer is given from the damaged part; a hostile file costs no more memory than its own length.
+//! A file is written completely or not at all. Every flipped bit and every truncation is detected
+//! before the damaged part is used for an answer. A hostile file costs no more memory than its own
+//! length.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -18,7 +19,7 @@ fn small() -> Vec<u8> {
     file::to_bytes(&filter, &Options { meta, ..Options::default() }).unwrap()
 }
 
-/// About a megabyte: many chunks.
+/// Returns a filter of about a megabyte, so that it has many chunks.
 fn large() -> (Stored, Vec<u64>) {
     let keys: Vec<u64> = (0..800_000).collect();
     let mut filter = Bloom::<Blocked>::with_capacity(800_000, 0.01).unwrap();
@@ -30,16 +31,16 @@ fn load(bytes: &[u8]) -> umbel::Result<file::Loaded> {
     file::from_bytes(bytes, &KeyRing::new())
 }
 
-/// What is wrong, when something is wrong with the contents.
+/// Returns the problem with the contents.
 fn problem<T>(result: umbel::Result<T>) -> FormatError {
     match result {
         Err(Error::Format { problem, .. }) => problem,
         Err(other) => panic!("not a format error: {other}"),
-        Ok(_) => panic!("not noticed"),
+        Ok(_) => panic!("the problem was not detected"),
     }
 }
 
-/// Writes a header sum that fits, as a hostile writer would.
+/// Writes a valid header checksum, as a hostile writer would.
 fn reseal(bytes: &mut [u8]) {
     let Some(len) = bytes.get(20..24) else { return };
     let len = u32::from_le_bytes(len.try_into().unwrap()) as usize;
@@ -77,7 +78,7 @@ fn every_bit_flip_in_a_sketch_is_detected() {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert!(load(&flipped).is_err(), "{name}, bit {bit}, loaded");
-            // One in eleven, so that every bit of a byte has its turn, in less time.
+            // Map only one in eleven, so that every bit of a byte is covered in less time.
             if bit % 11 == 0 {
                 std::fs::write(&path, &flipped).unwrap();
                 assert!(file::map(&path, &KeyRing::new()).is_err(), "{name}, bit {bit}, mapped");
@@ -106,7 +107,7 @@ fn every_truncation_and_every_extension_is_detected() {
 fn swapped_chunks_are_detected() {
     let mut bytes = file::to_bytes(&large().0, &Options::default()).unwrap();
     let chunk = 1 << 16;
-    // Two whole chunks of the body change places; the header lies before them.
+    // Two whole chunks of the body, which follows the header, are swapped.
     let header = u32::from_le_bytes(bytes[20..24].try_into().unwrap()) as usize;
     let (left, right) = bytes[header..].split_at_mut(chunk);
     left.swap_with_slice(&mut right[..chunk]);
@@ -144,14 +145,15 @@ fn a_mapped_file_answers_from_intact_parts_and_refuses_the_damaged_one() {
 }
 
 #[test]
-fn an_intact_mapped_file_answers_like_the_filter_it_was() {
+fn an_intact_mapped_file_answers_like_the_original_filter() {
     let (filter, keys) = large();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large");
     file::save(&path, &filter, &Options::default()).unwrap();
     let queries: Vec<u64> = (700_000..1_000_000).collect();
     let mapped = file::map(&path, &KeyRing::new()).unwrap();
-    // The first time parts are checked on the way, the second time all of them have been.
+    // The first time, parts are verified when they are used; the second time, all of them have
+    // been.
     for _ in 0..2 {
         assert_eq!(mapped.contains_batch(&queries[..]).unwrap(), filter.contains_batch(&queries[..]));
         assert_eq!(mapped.contains_batch(&keys[..]).unwrap().count(), keys.len() as u64);
@@ -159,11 +161,11 @@ fn an_intact_mapped_file_answers_like_the_filter_it_was() {
     let verified = mapped.verify().unwrap().filter;
     assert_eq!(verified.contains_batch(&queries[..]), filter.contains_batch(&queries[..]));
     let mut copy = verified.try_clone().unwrap();
-    assert!(copy.insert(&u64::MAX).unwrap() && !verified.contains(&u64::MAX), "the file is not changed");
+    assert!(copy.insert(&u64::MAX).unwrap() && !verified.contains(&u64::MAX), "the file must not change");
 }
 
 #[test]
-fn a_header_that_claims_2_to_the_60_bits_is_refused_at_once() {
+fn a_header_that_claims_2_to_the_60_bits_is_refused_immediately() {
     let mut bytes = small();
     bytes[80..88].copy_from_slice(&(1u64 << 60).to_le_bytes());
     reseal(&mut bytes);
@@ -178,7 +180,7 @@ fn a_header_that_claims_2_to_the_60_bits_is_refused_at_once() {
 }
 
 #[test]
-fn what_is_not_a_filter_of_this_version_is_named() {
+fn other_files_and_versions_are_named() {
     assert_eq!(problem(load(b"")), FormatError::NotAFilter);
     assert_eq!(
         problem(load(b"PK\x03\x04 and much more text than a header would need")),
@@ -206,7 +208,7 @@ fn what_is_not_a_filter_of_this_version_is_named() {
 }
 
 #[test]
-fn bits_beyond_the_filter_are_refused_even_with_fitting_sums() {
+fn bits_beyond_the_filter_are_refused_even_with_valid_checksums() {
     let filter = Bloom::with_layout(Standard::new(65, 3).unwrap(), Hasher::default()).unwrap();
     let bytes = file::to_bytes(&filter, &Options::default()).unwrap();
     let header = u32::from_le_bytes(bytes[20..24].try_into().unwrap()) as usize;
@@ -214,7 +216,7 @@ fn bits_beyond_the_filter_are_refused_even_with_fitting_sums() {
     for bit in [64, 65, 127, 128, 511] {
         let mut bytes = bytes.clone();
         bytes[header + bit / 8] |= 1 << (bit % 8);
-        // The only chunk sum follows 80 fixed bytes, two parameters and a section.
+        // The only chunk checksum follows 80 fixed bytes, two parameters and a section.
         let sum = xxh3_64_with_seed(&bytes[header..], 0);
         bytes[120..128].copy_from_slice(&sum.to_le_bytes());
         reseal(&mut bytes);
@@ -231,7 +233,7 @@ fn bits_beyond_the_filter_are_refused_even_with_fitting_sums() {
 }
 
 #[test]
-fn metadata_is_bounded_so_that_a_file_costs_no_more_memory_than_its_length() {
+fn the_size_of_metadata_is_limited() {
     let filter = load(&small()).unwrap().filter;
     let entries = |count: usize, len: usize| {
         let meta = (0..count).map(|i| (format!("{i:06}"), "x".repeat(len))).collect();
@@ -243,7 +245,7 @@ fn metadata_is_bounded_so_that_a_file_costs_no_more_memory_than_its_length() {
 }
 
 #[test]
-fn a_file_describes_itself_without_its_secret_and_never_shows_it() {
+fn a_file_can_be_inspected_without_its_secret_and_never_shows_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keyed");
     let secret = Hasher::keyed([0x5a; 16]);
@@ -260,7 +262,7 @@ fn a_file_describes_itself_without_its_secret_and_never_shows_it() {
 }
 
 #[test]
-fn a_file_is_examined_and_its_metadata_replaced_without_its_secret() {
+fn a_file_can_be_examined_and_its_metadata_replaced_without_its_secret() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("keyed");
     let secret = Hasher::keyed([3; 16]);
@@ -275,11 +277,11 @@ fn a_file_is_examined_and_its_metadata_replaced_without_its_secret() {
         assert_eq!((examined.info.hash, examined.stats()), (Some(secret.id()), filter.stats()));
         let loaded = file::load(&path, &KeyRing::from_iter([secret.clone()])).unwrap();
         assert!(loaded.filter.contains("apple"));
-        // What was loaded goes back as it was.
+        // The loaded filter must be written as it was.
         let bytes = file::to_bytes(&loaded.filter, &loaded.options()).unwrap();
         assert_eq!(bytes, std::fs::read(&path).unwrap());
         assert!(file::set_meta(&path, [("x".into(), "y".repeat(2 << 20))].into()).is_err());
-        assert_eq!(std::fs::read(&path).unwrap(), bytes, "a refusal changes nothing");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "a refusal must not change the file");
     }
     let mut bytes = std::fs::read(&path).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
@@ -289,7 +291,7 @@ fn a_file_is_examined_and_its_metadata_replaced_without_its_secret() {
 }
 
 #[test]
-fn a_file_that_is_there_is_not_replaced_when_a_new_one_is_asked_for() {
+fn create_new_does_not_replace_an_existing_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("one.umbel");
     let filter = load(&small()).unwrap().filter;
@@ -299,7 +301,7 @@ fn a_file_that_is_there_is_not_replaced_when_a_new_one_is_asked_for() {
     let error = file::save(&path, &filter, &Options { meta: [("a".into(), "b".into())].into(), ..options });
     assert!(error.unwrap_err().to_string().starts_with("cannot create"));
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "and nothing is left beside it");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no other file may be left");
 }
 
 #[test]
@@ -315,7 +317,7 @@ fn a_missing_secret_is_named_by_its_tag() {
 }
 
 #[test]
-fn paths_that_cannot_be_used_are_errors_that_name_them() {
+fn errors_name_the_unusable_path() {
     let folder = tempfile::tempdir().unwrap();
     let filter = load(&small()).unwrap().filter;
     let missing = folder.path().join("missing.umbel");
@@ -334,11 +336,11 @@ fn paths_that_cannot_be_used_are_errors_that_name_them() {
     }
     let left: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left, ["plain"], "nothing half-written stays behind");
+    assert_eq!(left, ["plain"], "no partial file may be left");
 }
 
 #[test]
-fn saving_replaces_a_file_as_a_whole_and_keeps_old_readers_alive() {
+fn saving_replaces_a_file_completely_and_existing_readers_continue() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.umbel");
     let with = |key: &str| {
@@ -355,7 +357,7 @@ fn saving_replaces_a_file_as_a_whole_and_keeps_old_readers_alive() {
 
 #[test]
 #[cfg(unix)]
-fn saving_keeps_links_and_permissions_and_refuses_what_is_not_a_file() {
+fn saving_keeps_links_and_permissions_and_refuses_special_files() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let [target, link, pipe] = ["target", "link", "pipe"].map(|name| folder.path().join(name));
@@ -366,7 +368,8 @@ fn saving_keeps_links_and_permissions_and_refuses_what_is_not_a_file() {
     file::save(&link, &filter, &Options::default()).unwrap();
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o666);
-    // Also when what it points to is not there yet; but a link that leads back to itself has no such place.
+    // This also holds if the target of the link does not exist yet. A link that leads back to
+    // itself has no target.
     std::fs::remove_file(&target).unwrap();
     let create_new = Options { create_new: true, ..Options::default() };
     assert!(file::save(&link, &filter, &create_new).is_err() && !target.exists());
@@ -383,7 +386,7 @@ fn saving_keeps_links_and_permissions_and_refuses_what_is_not_a_file() {
     assert!(format!("{loaded:#}").contains("regular file"), "{loaded:#}");
 }
 
-/// Run again by [`a_full_disk_leaves_what_was_there`] in a process that may write only a few bytes.
+/// Run again by [`a_full_disk_leaves_the_old_file`] in a process that may write only a few bytes.
 #[test]
 fn save_with_limited_space() {
     let Some(path) = std::env::var_os("UMBEL_LIMITED_SPACE") else { return };
@@ -394,11 +397,12 @@ fn save_with_limited_space() {
 
 #[test]
 #[cfg(unix)]
-fn a_full_disk_leaves_what_was_there() {
+fn a_full_disk_leaves_the_old_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.umbel");
     std::fs::write(&path, small()).unwrap();
-    // A limit on the size of files stands for the full disk; its signal is ignored, so that the write fails.
+    // A limit on the size of files simulates the full disk. Its signal is ignored, so that the
+    // write fails.
     let output = std::process::Command::new("sh")
         .args([
             "-c",
@@ -410,11 +414,11 @@ fn a_full_disk_leaves_what_was_there() {
         .unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && printed.contains("refused as it should be"), "{printed}");
-    assert!(std::fs::read(&path).unwrap() == small(), "the old file is untouched");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing half-written stays behind");
+    assert!(std::fs::read(&path).unwrap() == small(), "the old file must not change");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no partial file may be left");
 }
 
-/// Every kind of file there is.
+/// Returns files of every kind.
 fn golden_files() -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -442,11 +446,11 @@ proptest! {
                 *byte = value;
             }
         }
-        // One in ten is cut short.
+        // One in ten is truncated.
         bytes.truncate(bytes.len().saturating_sub(cut.saturating_sub(2700)));
         reseal(&mut bytes);
         let ring = KeyRing::from_iter([Hasher::keyed(*b"sixteen letters!")]);
-        // Whatever the answer is, it is one.
+        // Any answer is valid, as long as there is one.
         if let Ok(loaded) = file::from_bytes(&bytes, &ring) {
             loaded.filter.contains("apple");
             loaded.filter.stats();

@@ -1,4 +1,5 @@
-//! The deletable filter keeps what was inserted, removes what it says it removes, and as much of it as theory says.
+//! Deletable filters find every inserted key, remove exactly the keys that they report as removed,
+//! and can remove as many as theory predicts.
 
 use crate::common::sets::{check_every_way, check_rate_at_capacity, check_round_trip, memory};
 use crate::common::{Keys, mix, moments, standard};
@@ -28,7 +29,8 @@ fn tuned(region_bits: u64, spec: Spec) -> Spec {
     spec.with_options(options)
 }
 
-/// A row of the table: a budget of m bits, k, n, r; the three formulas, and what was simulated by others.
+/// A row of the published table: a budget of m bits, k, n and r; the results of the three formulas,
+/// and the published simulation.
 struct Row {
     m: u64,
     k: u32,
@@ -55,7 +57,7 @@ const TABLE: [Row; 9] = [
 ];
 
 #[test]
-fn the_formulas_give_the_digits_of_the_table() {
+fn the_formulas_match_the_published_table() {
     for Row { m, k, n, r, formulas, .. } in TABLE {
         let found =
             [printed, complement, deletability].map(|formula| formula(m - r, r, n, k).expect("valid"));
@@ -65,11 +67,12 @@ fn the_formulas_give_the_digits_of_the_table() {
     }
 }
 
-/// 20 000 filters for each row, with random digests; of each, the first keys are asked whether they could be removed,
-/// and one is. One build's answers are not independent, so that the standard error comes from the means of the builds:
-/// it is at most 0.0023, four of which are within the 0.01 that are allowed.
+/// Builds 20 000 filters for each row from random digests. In each, the first keys are tested for
+/// whether they could be removed, and one is removed. The answers of one build are not independent,
+/// so the standard error is that of the means of the builds: at most 0.0023, and four times that is
+/// within the allowed 0.01.
 #[test]
-fn the_simulated_deletability_is_that_of_the_table() {
+fn the_simulated_deletability_matches_the_table() {
     const BUILDS: u64 = 20_000;
     for (number, Row { m, k, n, r, formulas, simulated }) in (0..).zip(&TABLE) {
         let (bits, asked) = (m - r, (*n).min(10));
@@ -98,16 +101,16 @@ fn the_simulated_deletability_is_that_of_the_table() {
             formulas[2],
             probes / BUILDS as f64
         );
-        assert!(4.0 * error < 0.01, "too coarse a measurement");
+        assert!(4.0 * error < 0.01, "the measurement is too coarse");
         assert!((share - simulated).abs() < 0.01, "m {m} k {k} n {n} r {r}: {share}, not {simulated}");
-        assert!((share - formulas[2]).abs() < 0.05, "the formula is that close");
-        assert!(formulas[1] - share > 0.03, "and the complement of the printed one is not");
+        assert!((share - formulas[2]).abs() < 0.05, "the formula must be close");
+        assert!(formulas[1] - share > 0.03, "the complement of the printed formula must not be close");
     }
 }
 
-/// The share of hits that could be taken back, one by one, at m = 240, k = 5, n = 22, r = 24.
+/// Measures the share of hits that could be reset one by one, for m = 240, k = 5, n = 22, r = 24.
 #[test]
-fn a_quarter_of_the_bits_can_be_reset_where_four_fifths_of_the_keys_can_be_removed() {
+fn a_quarter_of_the_hits_can_be_reset() {
     const BUILDS: u64 = 20_000;
     let (bits, k, n, region_bits) = (216, 5, 22, 9);
     let mut filter = empty(bits, k, region_bits);
@@ -127,10 +130,10 @@ fn a_quarter_of_the_bits_can_be_reset_where_four_fifths_of_the_keys_can_be_remov
     assert!((share - resettable(bits, 24, n, k).expect("valid")).abs() < 0.01, "{share}");
 }
 
-/// What the filter says of itself is the share of its keys that can be removed, at any load and for every size of
-/// region, and it agrees with the formula.
+/// The filter's own deletability is the share of its keys that can be removed, at any load and for
+/// every size of region, and agrees with the formula.
 #[test]
-fn the_filter_knows_which_share_of_its_keys_can_be_removed() {
+fn the_filter_estimates_its_own_deletability() {
     for region_bits in [1, 2, 4, 9, 16, 64] {
         for load in [2_000, 10_000, 14_000] {
             let spec = tuned(region_bits, Spec::new(10_000, 0.01).expect("a valid rate"));
@@ -160,10 +163,10 @@ fn the_filter_knows_which_share_of_its_keys_can_be_removed() {
     }
 }
 
-/// Collisions stay when keys go. A filter that holds half its capacity at any time, but never the same keys for long,
-/// ends up unable to remove anything; no key is lost on the way.
+/// Collisions remain when keys are removed. A filter that always holds half its capacity, but of
+/// changing keys, can finally remove nothing; it loses no keys.
 #[test]
-fn deletability_decays_with_the_keys_that_come_and_go() {
+fn deletability_decays_as_keys_are_replaced() {
     let mut filter = Deletable::with_capacity(2_000, 0.01).expect("enough memory");
     let keys = Keys::of_build(7);
     let mut live: Vec<u64> = Vec::new();
@@ -175,14 +178,15 @@ fn deletability_decays_with_the_keys_that_come_and_go() {
         let removable = live.iter().filter(|key| filter.would_remove(*key) == Removed::Removed).count();
         said.push(filter.deletability());
         let share = removable as f64 / live.len() as f64;
-        // The keys that stay are those that cannot be removed, so that the share says less and less of new ones.
+        // The keys that remain are those that cannot be removed, so the share says less and less
+        // about new ones.
         if round == 0 {
             assert!((share - said[0]).abs() < 0.03, "{share}, said {}", said[0]);
         }
         let before = filter.collided_regions();
         live.retain(|key| filter.remove(key) != Removed::Removed);
-        assert_eq!(filter.collided_regions(), before, "removal changes no collision");
-        assert!(live.iter().all(|key| filter.contains(key)), "round {round}: a key is lost");
+        assert_eq!(filter.collided_regions(), before, "a removal must not change collisions");
+        assert!(live.iter().all(|key| filter.contains(key)), "round {round}: a member is missing");
         assert_eq!(filter.inserted(), Some(live.len() as u64));
     }
     println!("{said:.3?}");
@@ -200,7 +204,7 @@ fn insertion_does_not_depend_on_order_and_a_union_is_the_filter_of_all_keys() {
         let whole = filter_of(bits, hashes, region_bits, &all);
         let backwards: Vec<u64> = all.iter().rev().copied().collect();
         assert!(memory(&whole) == memory(&filter_of(bits, hashes, region_bits, &backwards)));
-        // Halves that overlap are as if the keys of both had been inserted twice.
+        // Overlapping halves are as if the common keys had been inserted twice.
         for (left, right) in
             [(0..len / 2, len / 2..len), (0..0, 0..len), (0..len, 0..0), (0..len, len / 3..len)]
         {
@@ -219,9 +223,9 @@ fn insertion_does_not_depend_on_order_and_a_union_is_the_filter_of_all_keys() {
     }
 }
 
-/// A cell that is hit twice is told by the collision bit of its region, and by nothing else.
+/// The collision bit of a region records that one of its cells was hit twice, and nothing else.
 #[test]
-fn a_region_has_a_collision_when_a_cell_of_it_was_hit_twice() {
+fn a_region_has_a_collision_if_one_of_its_cells_was_hit_twice() {
     for region_bits in [1, 2, 9, 64, 1000] {
         let (bits, hashes) = (997, 5);
         let keys = Keys::of_build(3).members(60);
@@ -243,9 +247,10 @@ fn a_region_has_a_collision_when_a_cell_of_it_was_hit_twice() {
     }
 }
 
-/// One key in, one key out. Where two of its hashes met, the bits of that region stay, and so does the collision.
+/// Inserts and removes one key. If two of its hashes coincide, the bits of that region remain, and
+/// so does the collision.
 #[test]
-fn a_key_that_comes_and_goes_leaves_nothing_but_its_collisions_with_itself() {
+fn a_removed_key_leaves_only_its_collisions_with_itself() {
     let mut with_itself = 0;
     for number in 0..3000 {
         let mut filter = empty(64, 5, 2);
@@ -265,18 +270,18 @@ fn a_key_that_comes_and_goes_leaves_nothing_but_its_collisions_with_itself() {
             assert!(filter.collided_regions() == collided && filter.stats().used_cells > 0);
         }
     }
-    assert!(with_itself > 100, "{with_itself} keys met themselves");
+    assert!(with_itself > 100, "only {with_itself} keys collided with themselves");
 }
 
-/// What can happen to a filter.
+/// An operation on a filter.
 #[derive(Clone, Debug)]
 enum Operation {
     Insert(Vec<u16>),
     InsertBatch(Vec<u16>),
-    /// Of the members, these by number.
+    /// Removes the members with these numbers.
     Remove(Vec<prop::sample::Index>),
     Union(Vec<u16>),
-    /// With a filter of some keys, and of every so many-th member.
+    /// Intersects with a filter of some keys and of every n-th member.
     Intersect(Vec<u16>, usize),
     Absorb(Vec<u16>),
     File,
@@ -297,14 +302,14 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// A filter and how often each key is in it.
+/// A filter and the number of copies of each key in it.
 struct Checked {
     filter: Deletable,
     members: BTreeMap<u64, u64>,
 }
 
 impl Checked {
-    /// Another filter of the same shape.
+    /// Returns another filter of the same shape.
     fn other(&self, keys: impl Iterator<Item = u64>) -> Checked {
         let mut other = Checked {
             filter: self.filter.try_clone_empty().expect("enough memory"),
@@ -322,7 +327,7 @@ impl Checked {
         }
     }
 
-    /// How many were removed.
+    /// Applies an operation and returns how many keys were removed.
     fn apply(&mut self, operation: &Operation) -> Result<u64, TestCaseError> {
         let keys = |keys: &[u16]| keys.iter().map(|key| mix((*key).into())).collect::<Vec<u64>>().into_iter();
         let mut removed = 0;
@@ -342,13 +347,13 @@ impl Checked {
                     let before = memory(&self.filter);
                     match self.filter.remove(&key) {
                         Removed::Removed => {
-                            prop_assert_eq!(count, 1, "a key that is in twice cannot be removed");
+                            prop_assert_eq!(count, 1, "a key that was inserted twice cannot be removed");
                             prop_assert!(!self.filter.contains(&key));
                             self.members.remove(&key);
                             removed += 1;
                         }
                         Removed::NotDeletable => prop_assert!(memory(&self.filter) == before),
-                        Removed::NotPresent => prop_assert!(false, "a member is said not to be there"),
+                        Removed::NotPresent => prop_assert!(false, "a member is reported as absent"),
                     }
                     if self.members.is_empty() {
                         break;
@@ -382,16 +387,17 @@ impl Checked {
             }
         }
         for key in self.members.keys() {
-            prop_assert!(self.filter.contains(key), "a key is lost");
+            prop_assert!(self.filter.contains(key), "a member is missing");
         }
         Ok(removed)
     }
 }
 
-/// Histories in which only members are removed, against an exact multiset. Small and crowded filters, in which nearly
-/// everything collides, and roomy ones, in which nearly everything can be removed.
+/// Compares histories in which only members are removed with an exact multiset, for small and
+/// crowded filters, in which nearly all keys collide, and large ones, in which nearly all can be
+/// removed.
 #[test]
-fn no_member_is_ever_lost() {
+fn members_are_found_after_any_history() {
     let config = ProptestConfig {
         cases: 4000,
         rng_seed: RngSeed::Fixed(1),
@@ -413,12 +419,12 @@ fn no_member_is_ever_lost() {
 }
 
 #[test]
-fn the_rate_at_capacity_is_the_one_asked_for() {
+fn the_rate_at_capacity_is_the_requested_one() {
     check_rate_at_capacity::<Deletable>();
 }
 
 #[test]
-fn every_way_of_asking_and_filling_is_the_same() {
+fn all_lookups_and_insertions_agree() {
     let keys = Keys::of_build(5);
     for (bits, hashes, region_bits) in [(64, 3, 4), (4_000, 7, 4), (200_003, 10, 9)] {
         for count in [0, 1, 63, 64, 65, 700] {
@@ -430,7 +436,7 @@ fn every_way_of_asking_and_filling_is_the_same() {
 }
 
 #[test]
-fn files_keep_everything_also_after_removals() {
+fn a_loaded_file_continues_where_it_was_saved() {
     let mut filter = Deletable::with_capacity(3_000, 0.001).expect("enough memory");
     check_round_trip(&filter);
     let keys = Keys::of_build(6).members(3_000);
@@ -438,12 +444,12 @@ fn files_keep_everything_also_after_removals() {
     check_round_trip(&filter);
     keys[..1000].iter().for_each(|key| _ = filter.remove(key));
     let mut read = check_round_trip(&filter);
-    // It goes on where it was.
+    // The loaded filter must continue where it was saved.
     for key in &keys[1000..] {
         assert_eq!(read.remove(key), filter.remove(key));
     }
     assert!(memory(&read) == memory(&filter));
-    // A file that is mapped can be asked, and answers for removals, but cannot be changed.
+    // A mapped filter answers lookups and whether keys could be removed, but cannot be changed.
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("keys.umbel");
     umbel::file::save(&path, &filter, &umbel::file::Options::default()).expect("a file");
@@ -456,7 +462,7 @@ fn files_keep_everything_also_after_removals() {
 }
 
 #[test]
-fn plans_count_the_collision_bits() {
+fn plans_include_the_collision_bits() {
     let spec = Spec::new(1_000_000, 0.01).expect("a valid rate");
     for region_bits in [1, 4, 9] {
         let spec = tuned(region_bits, spec.clone());
@@ -476,7 +482,7 @@ fn plans_count_the_collision_bits() {
         assert!((bits - 1.0 - 1.0 / region_bits as f64).abs() < 0.001, "{region_bits}: {bits}");
         assert!((filter.predicted_rate(1_000_000).expect("valid") / planned.rate - 1.0).abs() < 0.001);
     }
-    // A budget is that of all bits: m = m' + r.
+    // A budget covers all bits: m = m' + r.
     let given = |given| Spec::from_given(given).expect("enough is known");
     for (given, bits) in [
         (Given { n: Some(22), m: Some(240), k: Some(5), ..Given::default() }, 216),
@@ -499,7 +505,7 @@ fn plans_count_the_collision_bits() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_and_changes_nothing() {
+fn invalid_requests_are_refused_and_change_nothing() {
     fn name<T>(result: umbel::Result<T>) -> &'static str {
         match result {
             Err(Error::Parameter { name, .. }) => name,
@@ -522,7 +528,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     let named = ["m = 9600000 bits", "p = 0.01", "1000000 keys"].iter().all(|part| error.contains(part));
     assert!(named, "{error}");
 
-    // Filters that do not fit together, and what stays as it was.
+    // Filters that do not fit together are refused, and nothing changes.
     let keys = Keys::of_build(8).members(100);
     let filter = filter_of(1000, 5, 4, &keys);
     let seeded = Deletable::with_layout(standard(1000, 5), 4, Hasher::fast(1)).expect("valid parameters");
@@ -543,7 +549,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     assert!(matches!(filter.fold(), Err(Error::Cannot { kind: Kind::Deletable, .. })));
     assert!(Kind::Deletable.capabilities().remove && !Kind::Deletable.capabilities().share);
 
-    // What is certainly not there cannot be removed, and a false positive only by who does not check.
+    // A key that is certainly absent cannot be removed, and a false positive only without checking.
     let mut ours = filter.try_clone().expect("enough memory");
     for stranger in Keys::of_build(8).strangers(1000) {
         if !ours.contains(&stranger) {
@@ -557,7 +563,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn what_two_filters_share_is_estimated_from_their_bits() {
+fn the_overlap_is_estimated_from_the_bits() {
     let all = Keys::of_build(9).members(3000);
     let left = filter_of(30_000, 7, 4, &all[..2000]);
     let right = filter_of(30_000, 7, 4, &all[1000..]);

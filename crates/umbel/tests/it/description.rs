@@ -1,6 +1,6 @@
-//! A second reader, written from docs/format.md alone: it shares no code with the library, and it explains every byte of
-//! the golden files of the kinds 5 to 12; `description_static.rs` goes on from there. Where the two disagree, either the
-//! page or the library is wrong.
+//! A second reader, written from docs/format.md alone. It shares no code with the library and
+//! explains every byte of the golden files of the kinds 5 to 12; `description_static.rs` continues
+//! from there. If the two disagree, either the page or the library is wrong.
 
 use crate::second_reader::{C, bit, bits, empty, packed, position, positions, read, set, stream};
 
@@ -8,7 +8,7 @@ fn cell(section: &[u8], i: usize, width: usize) -> u64 {
     bits(section, i * width, width)
 }
 
-/// The section of a filter of kind 1 or 2 that holds these digests.
+/// Returns the section of a filter of kind 1 or 2 that holds these digests.
 fn bloom(kind: u64, size: u64, k: u64, digests: &[u64]) -> Vec<u8> {
     let (all, step) = match kind {
         1 => (size, 0),
@@ -34,13 +34,13 @@ fn counters_count_the_positions_of_a_standard_filter() {
         for p in file.digests().into_iter().flat_map(|digest| positions(digest, m, k)) {
             counters[p] += 1;
         }
-        assert!(counters.iter().all(|count| *count < (1 << w) - 1), "{name}: no policy was needed");
+        assert!(counters.iter().all(|count| *count < (1 << w) - 1), "{name}: no counter may overflow");
         assert_eq!(file.section(0, 2), packed(&counters, w as usize), "{name}");
     }
 }
 
 #[test]
-fn cells_of_variable_increment_hold_the_sums_that_the_low_halves_choose() {
+fn cells_of_variable_increment_hold_sums_chosen_by_the_low_halves() {
     for (name, scheme) in [("variable-increment", 1), ("variable-increment-other", 3)] {
         let file = read(name, 6);
         let [m, k, number, h, table, count_bits, sum_bits, ref last @ ..] = file.parameters[..] else {
@@ -58,7 +58,7 @@ fn cells_of_variable_increment_hold_the_sums_that_the_low_halves_choose() {
             counts[place] += 1;
             sums[place] += increments[position(low, increments.len() as u64) as usize];
         }
-        assert!(sums.iter().all(|sum| *sum < (1 << sum_bits) - 1), "{name}: nothing overflows");
+        assert!(sums.iter().all(|sum| *sum < (1 << sum_bits) - 1), "{name}: no cell may overflow");
         let cells: Vec<u64> = match count_bits {
             0 => sums,
             _ => counts.iter().zip(&sums).map(|(count, sum)| count << sum_bits | sum).collect(),
@@ -69,7 +69,7 @@ fn cells_of_variable_increment_hold_the_sums_that_the_low_halves_choose() {
 }
 
 #[test]
-fn deletable_marks_the_regions_in_which_an_insertion_met_a_set_bit() {
+fn deletable_marks_the_regions_with_collisions() {
     let file = read("deletable", 6);
     let [m, k, r] = file.parameters[..] else { panic!() };
     assert_eq!((file.kind, file.sections.len()), (7, 2));
@@ -85,7 +85,7 @@ fn deletable_marks_the_regions_in_which_an_insertion_met_a_set_bit() {
 }
 
 #[test]
-fn stages_of_a_scalable_filter_hold_the_keys_in_their_order() {
+fn stages_of_a_scalable_filter_hold_the_keys_in_order() {
     for (name, kind, tightening, growth) in [("scalable", 1, 0.85, 2), ("scalable-other", 2, 0.5, 4)] {
         let file = read(name, 6);
         let [n, p, r, s, stage_type, ref stages @ ..] = file.parameters[..] else { panic!("{name}") };
@@ -106,9 +106,10 @@ fn stages_of_a_scalable_filter_hold_the_keys_in_their_order() {
 }
 
 #[test]
-fn generations_of_an_aging_filter_hold_the_keys_in_their_order() {
+fn generations_of_an_aging_filter_hold_the_keys_in_order() {
     let now = 1_700_000_000_000;
-    // The window, the time told plus 1, the number of the current generation, and that of the first.
+    // The window, the current time plus 1, the number of the current generation, and that of the
+    // first.
     for (name, window, time, next, first) in [
         ("aging", [0, 20], 0, 1, 0),
         ("aging-other", [1, 60_000], now + 1, now * 8 / 60_000, now * 8 / 60_000),
@@ -137,7 +138,8 @@ fn binomial(n: u64, k: u64) -> u64 {
     (0..k).fold(1, |product, i| product * n.saturating_sub(i) / (i + 1))
 }
 
-/// The place of a pattern among those of 1 to so many of b regions, fewer regions first.
+/// Returns the rank of a pattern among the non-empty patterns of b regions, those of fewer regions
+/// first.
 fn rank(pattern: u64, b: u64) -> u64 {
     let fewer: u64 = (1..u64::from(pattern.count_ones())).map(|regions| binomial(b, regions)).sum();
     let hit = (0..b).filter(|region| pattern >> region & 1 == 1);
@@ -164,7 +166,7 @@ fn the_table_of_a_floom_filter_holds_the_patterns_of_regions() {
     }
 }
 
-/// The fingerprint of a digest and its two buckets.
+/// Returns the fingerprint of a digest and its two buckets.
 fn cuckoo(digest: u64, buckets: u64, f: u64) -> (u64, [u64; 2]) {
     let fingerprint = 1 + position(digest.wrapping_mul(C), (1 << f) - 1);
     let z = fingerprint.wrapping_mul(C);
@@ -173,7 +175,7 @@ fn cuckoo(digest: u64, buckets: u64, f: u64) -> (u64, [u64; 2]) {
     (fingerprint, [first, (h + buckets - first) % buckets])
 }
 
-/// All sorted sequences of four numbers of 4 bits, in lexicographic order.
+/// Returns all sorted sequences of four 4-bit numbers, in lexicographic order.
 fn sorted_fours() -> Vec<[u64; 4]> {
     let all = (0..1u64 << 16).map(|n| [n >> 12, n >> 8 & 15, n >> 4 & 15, n & 15]);
     all.filter(|four| four.is_sorted()).collect()
@@ -234,7 +236,7 @@ fn runs_of_a_quotient_filter_are_the_sorted_fingerprints() {
         if !continuation {
             quotient = quotients.next().expect("a quotient for each run");
         }
-        assert_eq!(slot, quotient.max(free), "as near as the one before allows");
+        assert_eq!(slot, quotient.max(free), "a slot must be as near as the one before allows");
         assert_eq!(shifted, slot != quotient, "slot {slot}");
         free = slot + 1;
         held.push((quotient as u64) << r | remainder);

@@ -1,13 +1,13 @@
-//! The second reader of `description.rs`, for the sketches: every byte of the golden files of the kinds 18 to 21, recomputed
-//! from docs/format.md alone.
+//! The second reader of `description.rs` for sketches: recomputes every byte of the golden files of
+//! the kinds 18 to 21 from docs/format.md alone.
 
 use crate::second_reader::{File, packed, position, read};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// How often each of the keys of [`File::digests`] comes.
+/// The number of occurrences of each key of [`File::digests`].
 const TIMES: [u64; 6] = [1, 2, 3, 5, 8, 13];
 
-/// The bytes of those keys.
+/// Returns the bytes of those keys.
 fn keys() -> [Vec<u8>; 6] {
     let integer = (-7i64).to_le_bytes();
     [&b"apple"[..], b"pear", b"quince", b"medlar", b"", &integer].map(<[u8]>::to_vec)
@@ -17,12 +17,12 @@ fn salted(number: u64, salt: u64) -> u64 {
     xxh3_64_with_seed(&number.to_le_bytes(), salt)
 }
 
-/// The place of a digest in each of d rows of w.
+/// Returns the cell of a digest in each of d rows of w.
 fn places(digest: u64, w: u64, d: u64) -> impl Iterator<Item = usize> {
     (0..d).map(move |row| (row * w + position(salted(digest, row), w)) as usize)
 }
 
-/// The section of these items: counts and keys.
+/// Encodes the section of these items: counts and keys.
 fn items(items: &[(u64, Vec<u8>)]) -> Vec<u8> {
     let (mut section, mut end) = (Vec::new(), 0);
     for (count, key) in items {
@@ -34,7 +34,7 @@ fn items(items: &[(u64, Vec<u8>)]) -> Vec<u8> {
     section
 }
 
-/// A sketch is not planned for a number of keys.
+/// Reads a golden file of a sketch, which is not planned for a number of keys.
 fn read_sketch(name: &str, insertions: u64) -> File {
     let file = read(name, insertions);
     assert_eq!((file.capacity, file.rate), (0, 0.0), "{name}");
@@ -58,7 +58,7 @@ fn registers_hold_the_highest_rank() {
 }
 
 #[test]
-fn counters_add_up_what_their_keys_have() {
+fn counters_are_the_sums_of_their_keys() {
     let file = read_sketch("count-min", TIMES.iter().sum());
     let [w, d] = file.parameters[..] else { panic!() };
     assert_eq!((file.kind, w, d, file.seed, file.sections.len()), (19, 29, 3, 4, 1));
@@ -77,7 +77,7 @@ pub struct TopK {
     pub draws: u64,
     pub cells: Vec<u64>,
     pub items: Vec<(u64, Vec<u8>)>,
-    /// Whether cells were lowered and taken, and keys lost their places.
+    /// Whether a cell was lowered, a cell changed its owner, and a key was evicted.
     seen: [bool; 3],
 }
 
@@ -92,7 +92,7 @@ impl TopK {
         TopK::new(k, w, d, f64::from_bits(decay))
     }
 
-    /// Counts a key, and returns the one that lost its place to it.
+    /// Counts a key and returns the key that it evicted.
     pub fn insert(&mut self, key: &[u8], times: u64) -> Option<Vec<u8>> {
         let digest = xxh3_64_with_seed(key, 0);
         let fingerprint = salted(digest, u64::MAX) >> 32;
@@ -161,7 +161,7 @@ impl TopK {
 }
 
 #[test]
-fn cells_belong_to_the_keys_that_won_them_and_items_are_a_heap() {
+fn cells_have_owners_and_items_are_a_heap() {
     let file = read_sketch("top-k", TIMES.iter().sum());
     let mut top = TopK::from_file(&file);
     keys().iter().zip(TIMES).for_each(|(key, times)| drop(top.insert(key, times)));
@@ -174,11 +174,11 @@ fn cells_belong_to_the_keys_that_won_them_and_items_are_a_heap() {
         (0..20u64).for_each(|number| drop(top.insert(&number.to_le_bytes(), 1)));
         keys().iter().zip(TIMES).for_each(|(key, times)| drop(top.insert(key, 10 + times)));
     }
-    assert_eq!(top.seen, [true; 3], "everything that can happen has happened");
+    assert_eq!(top.seen, [true; 3], "every case must occur");
     top.check("top-k-crowded", &file);
 }
 
-/// Counts of keys, as the page describes them.
+/// Counts frequent keys as the page describes it.
 fn frequent(k: usize, stream: impl Iterator<Item = (Vec<u8>, u64)>) -> (Vec<(u64, Vec<u8>)>, u64) {
     let (mut items, mut error) = (Vec::<(u64, Vec<u8>)>::new(), 0);
     for (key, times) in stream {

@@ -1,6 +1,6 @@
-//! What `description.rs` does for the kinds 5 to 12, here for 13 to 17: static sets, maps and multisets, read from
-//! docs/format.md alone. How a table was solved is the writer's business, but what each key finds in it is not, nor is any
-//! bit that no key needs.
+//! Continues `description.rs` for the kinds 13 to 17: static sets, maps and multisets, read from
+//! docs/format.md alone. The format leaves open how a table is solved, but not what each key finds
+//! in it, nor any bit that no key needs.
 
 use crate::second_reader::{
     C, File, bit, bits, empty, packed, parse, position, positions, read, set, stream,
@@ -22,7 +22,8 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// The table of a file, with the parameters behind those of the table, after every check that needs no key.
+    /// Returns the table of a file and the parameters after those of the table, after every check
+    /// that needs no key.
     fn of(file: &'a File) -> (Self, &'a [u64]) {
         let [shards, arrangement, a, b, width, seed, ref others @ ..] = file.parameters[..] else { panic!() };
         let width = width as usize;
@@ -41,22 +42,22 @@ impl<'a> Table<'a> {
         (table, others)
     }
 
-    /// How many cells of a shard are used.
+    /// Returns the number of used cells in a shard.
     fn shard(&self) -> u64 {
         if self.arrangement == 0 { self.b << self.a } else { self.a * self.b }
     }
 
-    /// How many cells there are from a shard to the next.
+    /// Returns the number of cells from one shard to the next.
     fn stride(&self) -> u64 {
         if self.shards > 1 { self.shard().next_multiple_of(64) } else { self.shard() }
     }
 
-    /// How many cells there are in all.
+    /// Returns the number of all cells.
     fn cells(&self) -> usize {
         (self.shards * self.stride()) as usize
     }
 
-    /// The cells of a digest, numbered from the first of the table, and its mask.
+    /// Returns the cells of a digest, numbered from the first of the table, and its mask.
     fn places(&self, digest: u64) -> (Vec<usize>, u128) {
         let (low, y) = (digest.wrapping_mul(self.shards), (digest ^ self.seed).wrapping_mul(C));
         let cells: Vec<u64> = if self.arrangement == 0 {
@@ -79,48 +80,49 @@ impl<'a> Table<'a> {
         u128::from(bits(self.section, start, low)) | upper << low
     }
 
-    /// What a digest finds.
+    /// Returns the value that a digest finds.
     fn found(&self, digest: u64) -> u128 {
         let (cells, mask) = self.places(digest);
         cells.into_iter().fold(mask, |found, c| found ^ self.cell(c))
     }
 
-    /// That the cells of all these digests, which are those in the table, are the only ones in which something is.
+    /// Checks that all cells are zero except those of these digests, which are all in the table.
     fn assert_others_are_zero(&self, digests: &[u64]) {
         let mut used = vec![false; self.cells()];
         digests.iter().flat_map(|digest| self.places(*digest).0).for_each(|c| used[c] = true);
         assert!((0..self.cells()).all(|c| used[c] || self.cell(c) == 0));
     }
 
-    /// What the strangers find.
+    /// Returns the values that the strangers find.
     fn strangers(&self) -> Vec<u128> {
         (1..=STRANGERS).map(|key| self.found(digest(key))).collect()
     }
 }
 
-/// The keys from 1 to this, which are in no golden file.
+/// The keys from 1 to this number are in no golden file.
 const STRANGERS: u64 = 20_000;
 
-/// The digest of an integer, with the seed of all these files.
+/// Returns the digest of an integer with the seed of all these files.
 fn digest(key: u64) -> u64 {
     xxh3_64_with_seed(&key.to_le_bytes(), 0)
 }
 
-/// A golden file of the six keys.
+/// Reads a golden file of the six keys.
 fn read_static(name: &str, kind: u64) -> File {
     let file = read(name, 6);
     assert_eq!((file.kind, file.seed, file.capacity, file.rate), (kind, 0, 6, 0.01), "{name}");
     file
 }
 
-/// That so many strangers got an answer as chance explains, if each expects so many.
+/// Checks that the number of strangers with an answer is explained by chance, where `each` is the
+/// expected number per stranger.
 fn assert_chance(answered: usize, each: f64, name: &str) {
     let expected = STRANGERS as f64 * each;
     assert!((answered as f64 - expected).abs() < 5.0 * expected.sqrt(), "{name}: {answered}, not {expected}");
 }
 
 #[test]
-fn members_of_a_fuse_filter_find_zero_and_few_others_do() {
+fn members_of_a_fuse_filter_find_zero() {
     for (name, expected_width) in [("fuse", 7), ("fuse-other", 19)] {
         let file = read_static(name, 13);
         let (table, []) = Table::of(&file) else { panic!("{name}") };
@@ -132,7 +134,7 @@ fn members_of_a_fuse_filter_find_zero_and_few_others_do() {
     }
 }
 
-/// The code book of these names.
+/// Encodes the code book of these names.
 fn book(names: &[&str]) -> Vec<u8> {
     let ends = names.iter().scan(0, |end, name| {
         *end += name.len() as u64;
@@ -145,7 +147,7 @@ fn book(names: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn a_code_book_is_where_each_name_ends_and_then_the_names() {
+fn a_code_book_has_the_ends_of_the_names_and_the_names() {
     for (name, place) in [("bloomier-book", 1), ("bloomier-mutable-book", 2)] {
         let file = read_static(name, 13 + place as u64);
         let (_, [2, 3]) = Table::of(&file) else { panic!("{name}") };
@@ -155,7 +157,7 @@ fn a_code_book_is_where_each_name_ends_and_then_the_names() {
 }
 
 #[test]
-fn keys_of_a_bloomier_filter_find_their_values_and_few_others_find_any() {
+fn keys_of_a_bloomier_filter_find_their_values() {
     for (name, arrangement, values) in [
         ("bloomier", 0, [5, 1, 2, 0, 1, 5]),
         ("bloomier-book", 1, [0, 1, 2, 0, 1, 2]),
@@ -173,19 +175,19 @@ fn keys_of_a_bloomier_filter_find_their_values_and_few_others_find_any() {
     }
 }
 
-/// That the second table has the value of each digest in a cell of its own, and nothing else.
+/// Checks that the second table has the value of each digest in a different cell, and nothing else.
 fn assert_values(file: &File, table: &Table<'_>, largest: u64, pairs: impl Iterator<Item = (u64, u64)>) {
     let mut cells = vec![None; table.cells()];
     for (digest, value) in pairs {
         let own = table.places(digest).0[table.found(digest) as usize];
-        assert_eq!(cells[own].replace(value), None, "{own} is the cell of one key only");
+        assert_eq!(cells[own].replace(value), None, "two keys share cell {own}");
     }
     let cells: Vec<u64> = cells.into_iter().map(Option::unwrap_or_default).collect();
     assert!(file.section(1, 9) == packed(&cells, largest.max(1).ilog2() as usize + 1));
 }
 
 #[test]
-fn keys_of_a_mutable_map_find_which_of_their_cells_has_their_value() {
+fn keys_of_a_mutable_map_find_the_cell_of_their_value() {
     for (name, values) in
         [("bloomier-mutable", [5, 1, 2, 0, 1, 5]), ("bloomier-mutable-book", [0, 1, 2, 0, 1, 2])]
     {
@@ -200,7 +202,8 @@ fn keys_of_a_mutable_map_find_which_of_their_cells_has_their_value() {
     }
 }
 
-/// A mutable map that the library made from integers: what takes too many keys, or rare ones, for a golden file.
+/// Makes a mutable map of integers with the library, for cases that need too many keys, or rare
+/// ones, for a golden file.
 fn written(keys: std::ops::Range<u64>, segments: Option<u32>) -> File {
     let (count, mut options) = (keys.end - keys.start, KindOptions::default());
     options.bloomier.segments = segments;
@@ -217,12 +220,12 @@ fn a_table_of_several_shards_has_unused_cells_between_them() {
     let keys = 0..2_100_000;
     let file = written(keys.clone(), Some(4));
     let (table, [largest, 0]) = Table::of(&file) else { panic!() };
-    assert!(table.shards > 1 && table.stride() > table.shard(), "more keys are needed to show it");
+    assert!(table.shards > 1 && table.stride() > table.shard(), "the test needs more keys");
     assert_values(&file, &table, *largest, keys.map(|key| (digest(key), key % 7)));
 }
 
 #[test]
-fn a_seed_changes_all_cells_but_the_first() {
+fn a_seed_changes_all_cells_except_the_first() {
     for segments in [None, Some(3), Some(4)] {
         let keys = (0..).map(|i| 100 * i..100 * i + 5);
         let mut files = keys.map(|keys| (written(keys.clone(), segments), keys));
@@ -232,12 +235,12 @@ fn a_seed_changes_all_cells_but_the_first() {
     }
 }
 
-/// The number, or digest, with a salt.
+/// Returns the salted number or digest.
 fn salted(x: u64, salt: u64) -> u64 {
     xxh3_64_with_seed(&x.to_le_bytes(), salt)
 }
 
-/// What a file of the kinds 16 and 17 says of itself.
+/// The parameters of a file of kind 16 or 17.
 struct Multiset {
     groups: u64,
     epoch: u64,
@@ -255,13 +258,13 @@ impl Multiset {
         Self { groups: fixed[0], epoch: fixed[1], seed: fixed[2], levels }
     }
 
-    /// The bits of a digest's group on a level.
+    /// Returns the bits of a digest's group on a level.
     fn group(&self, digest: u64, level: usize, group: u64) -> Vec<usize> {
         let (m, k) = self.levels[level];
         positions(salted(digest, salted(self.epoch, 256 * level as u64 + group)), m, k)
     }
 
-    /// The levels that recording j hits, and the group on each.
+    /// Returns the levels that recording j hits, and the group on each.
     fn hits(&self, j: u64) -> Vec<(usize, u64)> {
         let t = salted(j, salted(self.seed, self.epoch));
         let mut numbers = (1..).map(|i| salted(t, i));
@@ -282,7 +285,7 @@ impl Multiset {
 }
 
 #[test]
-fn levels_of_a_multiset_hold_the_groups_that_its_recordings_drew() {
+fn levels_of_a_multiset_hold_the_groups_of_its_recordings() {
     let other = [12, 5, 0x0123_4567_89ab_cdef, 6];
     for (name, kind, fixed, levels) in [
         ("space-code", 16, [32, 0, 0, 0], 1),
@@ -293,7 +296,7 @@ fn levels_of_a_multiset_hold_the_groups_that_its_recordings_drew() {
         let file = read(name, 32);
         let multiset = Multiset::of(&file, fixed);
         assert_eq!((file.kind, file.seed, multiset.levels.len()), (kind, 0, levels), "{name}");
-        assert_eq!((file.capacity, file.rate), (60, 0.005), "{name}: of recordings");
+        assert_eq!((file.capacity, file.rate), (60, 0.005), "{name}: recordings");
         let mut sections: Vec<_> = multiset.levels.iter().map(|(m, _)| empty(*m as usize)).collect();
         let recordings = file.digests().into_iter().zip([1, 2, 3, 5, 8, 13]);
         let recordings = recordings.flat_map(|(digest, times)| std::iter::repeat_n(digest, times));
@@ -306,7 +309,7 @@ fn levels_of_a_multiset_hold_the_groups_that_its_recordings_drew() {
             assert_eq!(file.section(level, 1), section, "{name} {level}");
         }
 
-        // A stranger has a whole group when all its positions happen to be set.
+        // A stranger finds a whole group if all its positions happen to be set.
         let (m, k) = multiset.levels[0];
         let set = (0..m as usize).filter(|i| bit(&sections[0], *i)).count() as f64 / m as f64;
         let whole =

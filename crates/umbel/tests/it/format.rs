@@ -1,6 +1,8 @@
-//! Files written by one version are read by the next: the golden files, and the format from its description alone.
+//! Files written by one version are read by the next: tests the golden files, and rebuilds some
+//! from the description of the format alone.
 //!
-//! `UMBEL_BLESS=1 cargo test -p umbel --test it format::` writes golden files anew; with a changed format that is a new version.
+//! `UMBEL_BLESS=1 cargo test -p umbel --test it format::` rewrites the golden files. If the format
+//! has changed, it needs a new version.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,7 +49,7 @@ fn secrets() -> (Hasher, Hasher) {
     (Hasher::keyed(*b"sixteen letters!"), Hasher::sealed(*b"thirty-two letters make a secret"))
 }
 
-/// Every kind, every strength, with and without what is optional.
+/// Returns structures of every kind and every strength, with and without the optional parts.
 fn all() -> Vec<(String, Stored, Options)> {
     let (keyed, sealed) = secrets();
     let meta = [("made by", "umbel"), ("köder", "äpfel")];
@@ -125,13 +127,13 @@ fn all() -> Vec<(String, Stored, Options)> {
     all
 }
 
-/// The keys of the sets, and how often each comes in the sketches.
+/// Returns the keys of the sets, with their numbers of occurrences in the sketches.
 fn weighted() -> impl Iterator<Item = (Vec<u8>, u32)> {
     let keys = FRUIT.iter().map(|key| key.as_bytes().to_vec()).chain([(-7i64).to_le_bytes().to_vec()]);
     keys.zip([1, 2, 3, 5, 8, 13])
 }
 
-/// A sketch in which some keys come more often.
+/// Returns a sketch of these weighted keys.
 fn sketched(kind: Kind) -> Stored {
     let mut distinct = Distinct::with_precision(5).unwrap().with_hasher(Hasher::fast(3));
     let mut counts = CountMin::with_dimensions(29, 3).unwrap().with_hasher(Hasher::fast(4));
@@ -150,7 +152,7 @@ fn sketched(kind: Kind) -> Stored {
     }
 }
 
-/// Few cells and places, for which many keys have contended.
+/// Returns a list with few cells and places, for which many keys have competed.
 fn crowded_top_k() -> Stored {
     let mut top = TopK::builder(8).width(11).depth(3).decay(0.8).build().unwrap();
     for _ in 0..4 {
@@ -162,7 +164,7 @@ fn crowded_top_k() -> Stored {
     top.into()
 }
 
-/// Few counters, which were lowered.
+/// Returns a sketch with few counters, which have been lowered.
 fn crowded_frequent() -> Stored {
     let mut frequent = Frequent::new(6).unwrap();
     for _ in 0..4 {
@@ -174,7 +176,7 @@ fn crowded_frequent() -> Stored {
     frequent.into()
 }
 
-/// Of two filters that have grown: two of each stage.
+/// Returns the union of two filters that have grown, which has two of each stage.
 fn united_stages() -> Stored {
     let spec = Spec::new(2, 0.01).unwrap();
     let [mut filter, mut other] = [(), ()].map(|()| Scalable::build(&spec).unwrap());
@@ -185,21 +187,21 @@ fn united_stages() -> Stored {
     AnyFilter::from(filter).into()
 }
 
-/// The same keys as in the sets.
+/// Returns the digests of the keys in the sets.
 fn digests(spec: &Spec) -> Vec<Digest> {
     let mut digests = spec.hasher().digest_batch(&FRUIT[..]);
     digests.push((-7i32).digest(spec.hasher()));
     digests
 }
 
-/// A map from them to values.
+/// Returns a map from these keys to values.
 fn map(kind: Kind, values: &[u64; 6], options: KindOptions, book: Option<CodeBook>) -> Stored {
     let spec = Spec::new(6, 0.01).unwrap().with_options(options);
     let pairs = digests(&spec).into_iter().zip(*values).collect();
     AnyMap::from_pairs(kind, &spec, pairs, book, &Construction::default()).unwrap().into()
 }
 
-/// A multiset of them, in which some come more often.
+/// Returns a multiset in which some of these keys occur more often.
 fn counted(kind: Kind, options: KindOptions) -> Stored {
     let spec = Spec::new(60, 0.005).unwrap().with_options(options);
     let mut counts = AnyCount::build(kind, &spec).unwrap();
@@ -209,7 +211,7 @@ fn counted(kind: Kind, options: KindOptions) -> Stored {
     counts.into()
 }
 
-/// A filter with as many keys as it is for, one of them twice: full buckets, long runs.
+/// Returns a filter at capacity, with one key twice, so that buckets are full and runs are long.
 fn crowded(kind: Kind) -> Stored {
     let mut filter = AnyFilter::build(kind, &Spec::new(100, 0.01).unwrap()).unwrap();
     filter.insert_batch(&FRUIT[..]).unwrap();
@@ -219,7 +221,7 @@ fn crowded(kind: Kind) -> Stored {
     filter.into()
 }
 
-/// A filter of a kind, planned for few keys, so that those that can grow or turn have done so.
+/// Returns a filter planned for few keys, so that kinds that grow or rotate have done so.
 fn tuned(kind: Kind, options: KindOptions) -> Stored {
     let spec =
         Spec::new(if kind.capabilities().multiset { 20 } else { 3 }, 0.01).unwrap().with_options(options);
@@ -235,7 +237,7 @@ fn tuned(kind: Kind, options: KindOptions) -> Stored {
 }
 
 #[test]
-fn golden_files_are_written_and_read_to_the_byte() {
+fn golden_files_are_read_and_written_byte_for_byte() {
     let ring = KeyRing::from_iter(<[Hasher; 2]>::from(secrets()));
     for (name, filter, options) in all() {
         let (path, bytes) = (golden(&name), file::to_bytes(&filter, &options).unwrap());
@@ -243,7 +245,7 @@ fn golden_files_are_written_and_read_to_the_byte() {
             std::fs::write(&path, &bytes).unwrap();
         }
         let stored = std::fs::read(&path).unwrap();
-        assert!(stored == bytes, "{name} is written as before");
+        assert!(stored == bytes, "{name} must be written as before");
         assert_eq!(file::size(&filter, &options).unwrap(), bytes.len() as u64, "{name}");
 
         let loaded = file::load(&path, &ring).unwrap();
@@ -257,7 +259,7 @@ fn golden_files_are_written_and_read_to_the_byte() {
             let mapped = match filter.kind().category() {
                 Category::Map => mapped.get(key).unwrap().is_some(),
                 Category::Multiset => mapped.count(key).unwrap().value > 0.0,
-                // A sketch gives answers once it is verified.
+                // A sketch answers only after verification.
                 Category::Sketch => mapped.contains(key).is_err(),
                 _ => mapped.contains(key).unwrap(),
             };
@@ -266,7 +268,7 @@ fn golden_files_are_written_and_read_to_the_byte() {
         }
         assert!(loaded.filter.contains(&-7i64), "{name}");
         assert!(!loaded.filter.contains("durian"), "{name}");
-        // Saved again, it is the same file.
+        // Saving it again yields the same file.
         let again = file::to_bytes(&loaded.filter, &Options { meta: loaded.meta, ..options }).unwrap();
         assert!(again == bytes, "{name}");
     }
@@ -274,7 +276,8 @@ fn golden_files_are_written_and_read_to_the_byte() {
 
 #[test]
 fn a_file_can_be_made_from_the_description_alone() {
-    // The bits: docs/format.md, "From a key to a digest" and "From a digest to bits", for kind 1 with m = 500, k = 4.
+    // The bits follow the chapters "From a key to a digest" and "From a digest to bits" of
+    // docs/format.md, for kind 1 with m = 500, k = 4.
     let mut body = [0u8; 64];
     let keys = FRUIT.iter().map(|text| text.as_bytes().to_vec()).chain([(-7i64).to_le_bytes().to_vec()]);
     for key in keys {
@@ -285,7 +288,8 @@ fn a_file_can_be_made_from_the_description_alone() {
             x = x.wrapping_mul(0xf135_7aea_2e62_a9c5);
         }
     }
-    // The container: 80 fixed bytes, two parameters, one section, one sum, and the header sum: 136, so H is 192.
+    // The container has 80 fixed bytes, two parameters, one section, one checksum and the header
+    // checksum: 136 bytes, so H is 192.
     let mut file = Vec::new();
     file.extend(b"\x89UMBEL\r\n");
     file.extend([1, 0]); // version
@@ -314,7 +318,7 @@ fn a_file_can_be_made_from_the_description_alone() {
 }
 
 #[test]
-fn the_bits_of_a_blocked_file_are_where_the_description_says() {
+fn the_bits_of_a_blocked_file_match_the_description() {
     let bytes = std::fs::read(golden("blocked-four-lines")).unwrap();
     let body = &bytes[bytes.len() - 9 * 64..];
     let mut expected = vec![0u8; 9 * 64];

@@ -1,4 +1,5 @@
-//! Fuse filters: static sets of any number of keys, at a chosen rate, in as few bits as the construction promises.
+//! Fuse filters: static sets of any number of keys, at a chosen rate, with as few bits as the
+//! construction promises.
 
 use crate::common::{Keys, refused};
 use proptest::prelude::*;
@@ -38,7 +39,7 @@ proptest! {
     })]
 
     #[test]
-    fn every_key_is_found_whatever_their_number_order_and_repetitions(
+    fn every_key_is_found_for_any_number_order_and_repetition(
         mut keys in prop::collection::vec(0..3000u64, 0..4000),
         bits in 4..=32u32,
         seed in 0..1000u64,
@@ -50,7 +51,7 @@ proptest! {
         prop_assert_eq!(filter.contains_batch(&keys[..]).count(), keys.len() as u64);
         let distinct: HashSet<u64> = keys.iter().copied().collect();
         prop_assert_eq!(filter.inserted(), Some(distinct.len() as u64));
-        // Sorted and reversed, and each once, they make the same filter: it is a set.
+        // Reversed and without repetitions, the keys make the same filter, because it is a set.
         let mut once: Vec<u64> = distinct.into_iter().collect();
         once.sort_unstable_by(|a, b| b.cmp(a));
         prop_assert!(bytes(&with_bits(&once, bits, seed)) == bytes(&filter));
@@ -58,8 +59,9 @@ proptest! {
 }
 
 #[test]
-fn no_number_of_keys_is_unlucky() {
-    // Around 11 500 keys the construction of peers fails for a fifth to two fifths of all sets.
+fn construction_succeeds_for_any_number_of_keys() {
+    // Around 11 500 keys, other implementations of the construction fail for a fifth to two fifths
+    // of all sets.
     let sizes = (0..200).chain((200..2000).step_by(37)).chain((11_000..12_000).step_by(111));
     let sizes = sizes.chain([11_500, 11_501, 11_777, 23_000, 46_000, 92_000]);
     for n in sizes {
@@ -72,7 +74,7 @@ fn no_number_of_keys_is_unlucky() {
 }
 
 #[test]
-fn the_rate_is_one_in_two_to_the_width_of_the_fingerprints() {
+fn the_rate_is_two_to_the_minus_fingerprint_bits() {
     for (bits, n) in
         [(4, 1000), (5, 100_000), (7, 100_000), (8, 300_000), (10, 30_000), (14, 30_000), (16, 100)]
     {
@@ -108,9 +110,9 @@ fn the_width_follows_from_the_rate() {
 }
 
 #[test]
-fn it_takes_as_few_bits_as_binary_fuse_filters_do() {
-    // The sizes of the binary fuse filter of the literature: 1.125 cells for each key of a large set, a few more for
-    // smaller ones, in whole segments.
+fn the_size_is_that_of_binary_fuse_filters() {
+    // The sizes of the binary fuse filter of the literature: 1.125 cells per key of a large set, a
+    // few more for smaller ones, in whole segments.
     for n in [100_000u64, 300_000, 1_000_000, 5_000_000] {
         let ln = (n as f64).ln();
         let factor = (0.875 + 0.25 * 1e6f64.ln() / ln).max(1.125);
@@ -123,7 +125,7 @@ fn it_takes_as_few_bits_as_binary_fuse_filters_do() {
 }
 
 #[test]
-fn several_shards_are_one_set_and_the_same_on_any_number_of_threads() {
+fn several_shards_make_one_set_with_any_number_of_threads() {
     let keys = Keys::of_build(3).members(5_000_000);
     let filter = from(&keys, 0.01, 1);
     assert_eq!(filter.contains_batch(&keys[..]).count(), 5_000_000);
@@ -134,7 +136,7 @@ fn several_shards_are_one_set_and_the_same_on_any_number_of_threads() {
 }
 
 #[test]
-fn one_by_one_by_tiles_and_all_at_once_are_the_same_on_every_machine() {
+fn single_tile_and_batch_lookups_agree_on_every_instruction_set() {
     for bits in [4, 7, 8, 13, 16, 29, 32] {
         let keys = Keys::of_build(4);
         let mut filter = with_bits(&keys.members(20_000), bits, 1);
@@ -167,7 +169,7 @@ fn progress_ends_with_all_keys() {
 }
 
 #[test]
-fn an_empty_set_says_no() {
+fn an_empty_set_contains_no_keys() {
     let filter = from(&[], 0.0001, 2);
     let strangers: Vec<u64> = (0..10_000).collect();
     assert!(filter.contains_batch(&strangers[..]).count() < 10);
@@ -175,7 +177,7 @@ fn an_empty_set_says_no() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_by_name() {
+fn invalid_parameters_are_named() {
     let parameter = |given: Given, bits: Option<u32>| {
         let mut options = KindOptions::default();
         options.fuse.fingerprint_bits = bits;
@@ -194,7 +196,7 @@ fn what_makes_no_sense_is_refused_by_name() {
 }
 
 #[test]
-fn what_is_said_of_the_rate_is_that_of_the_table_even_if_keys_come_twice() {
+fn the_reported_rate_is_that_of_the_table_even_with_repeated_keys() {
     let keys: Vec<u64> = (0..200_000).map(|i| i % 100_000).collect();
     let given = Given { n: Some(1), m: Some(2_000_000), ..Given::default() };
     let spec = Spec::from_given(given).unwrap();
@@ -208,7 +210,7 @@ fn what_is_said_of_the_rate_is_that_of_the_table_even_if_keys_come_twice() {
 }
 
 #[test]
-fn a_size_instead_of_a_rate_or_a_number_of_keys_is_kept() {
+fn a_requested_size_is_kept() {
     let spec = |given| Spec::from_given(given).unwrap();
     let given = Given { n: Some(1_000_000), m: Some(12_000_000), ..Given::default() };
     let wide = plan(Kind::Fuse, &spec(given)).unwrap();

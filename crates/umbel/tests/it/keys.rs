@@ -1,4 +1,5 @@
-//! Keys have the bytes that docs/format.md says, and filters take every type of key, alone and in batches.
+//! Keys have the bytes that docs/format.md documents, and filters accept every type of key, alone
+//! and in batches.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::num::NonZero;
@@ -18,7 +19,7 @@ fn hex(key: &(impl Key + ?Sized)) -> String {
     bytes(key).iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The path as the types that file names come in, and as text.
+/// Returns the bytes of the path in every type that file names have, and as text.
 fn path(path: &str) -> Vec<String> {
     let mut keys = vec![hex(path)];
     #[cfg(unix)]
@@ -30,7 +31,8 @@ fn path(path: &str) -> Vec<String> {
     keys
 }
 
-/// The examples of the page: what it calls the key, the bytes, and the bytes of keys in Rust that it describes.
+/// The examples of the page: the name of the key, its bytes, and the bytes of the Rust keys that it
+/// describes.
 fn examples() -> Vec<(&'static str, &'static str, Vec<String>)> {
     let [negative, negative_wide] = [hex(&NonZero::new(-7i16).unwrap()), hex(&NonZero::new(-7i128).unwrap())];
     vec![
@@ -117,7 +119,7 @@ fn examples() -> Vec<(&'static str, &'static str, Vec<String>)> {
 }
 
 #[test]
-fn keys_have_the_bytes_of_the_page() {
+fn keys_have_the_documented_bytes() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format.md");
     let page = std::fs::read_to_string(page).unwrap();
     let (_, table) =
@@ -145,7 +147,7 @@ fn the_digests_of_bytes_text_and_integers_do_not_change() {
 
 #[cfg(unix)]
 #[test]
-fn paths_are_compared_as_they_are_written() {
+fn paths_are_not_normalised() {
     let (double, single) = (Path::new("a//b"), Path::new("a/b"));
     assert_eq!(double, single);
     assert_ne!(bytes(double), bytes(single));
@@ -155,8 +157,8 @@ fn hashers() -> [Hasher; 3] {
     [Hasher::default(), Hasher::keyed([1; 16]), Hasher::sealed([2; 32])]
 }
 
-/// Inserts the members as a batch, and finds them and none of the strangers.
-fn taken_in_batches<B: Batch + ?Sized, C: Batch + ?Sized>(members: &B, strangers: &C) {
+/// Inserts the members as a batch, and checks that they and none of the strangers are found.
+fn check_batches<B: Batch + ?Sized, C: Batch + ?Sized>(members: &B, strangers: &C) {
     for hasher in hashers() {
         let mut filter = BloomFilter::builder().capacity(10_000).rate(1e-6).hasher(hasher).build().unwrap();
         filter.insert_batch(members);
@@ -166,21 +168,18 @@ fn taken_in_batches<B: Batch + ?Sized, C: Batch + ?Sized>(members: &B, strangers
 }
 
 #[test]
-fn batches_take_every_type_of_key() {
-    taken_in_batches(&[Some(1u64), None], &[Some(2u64)]);
-    taken_in_batches(&[("a", 1u64), ("b", 1)], &[("a", 2u64), ("b", 2)][..]);
-    taken_in_batches(&[["a", "bc"]], &[["ab", "c"]]);
-    taken_in_batches(&vec![true], &vec![false]);
-    taken_in_batches(&['x', 'y'], &['z']);
-    taken_in_batches(&[IpAddr::V4(V4)], &[IpAddr::V6(V6), IpAddr::V6(V4.to_ipv6_mapped())]);
-    taken_in_batches(
-        &[SocketAddr::from((V4, 80))],
-        &[SocketAddr::from((V4, 81)), SocketAddr::from((V6, 80))],
-    );
-    taken_in_batches(&[Hashable("a"), Hashable("b")], &[Hashable("c")]);
+fn batches_accept_every_type_of_key() {
+    check_batches(&[Some(1u64), None], &[Some(2u64)]);
+    check_batches(&[("a", 1u64), ("b", 1)], &[("a", 2u64), ("b", 2)][..]);
+    check_batches(&[["a", "bc"]], &[["ab", "c"]]);
+    check_batches(&vec![true], &vec![false]);
+    check_batches(&['x', 'y'], &['z']);
+    check_batches(&[IpAddr::V4(V4)], &[IpAddr::V6(V6), IpAddr::V6(V4.to_ipv6_mapped())]);
+    check_batches(&[SocketAddr::from((V4, 80))], &[SocketAddr::from((V4, 81)), SocketAddr::from((V6, 80))]);
+    check_batches(&[Hashable("a"), Hashable("b")], &[Hashable("c")]);
     let pairs: Vec<(u64, String)> = (0..1000).map(|i| (i, format!("number {i}"))).collect();
     let others: Vec<(u64, String)> = (0..1000).map(|i| (i + 1, format!("number {i}"))).collect();
-    taken_in_batches(&pairs, &others);
+    check_batches(&pairs, &others);
 }
 
 #[derive(Hash)]
@@ -190,13 +189,13 @@ struct Visit<'a> {
 }
 
 #[test]
-fn hashable_keys_are_found_under_every_hasher_and_after_a_save() {
+fn hashable_keys_are_found_with_every_hasher_and_after_saving() {
     let visit = |user, last| Visit { user, pages: (0..last).collect() };
-    // The pages of the last one do not fit on the stack.
+    // The pages of the last visit do not fit on the stack.
     let members = [visit("ann", 1), visit("ann", 2), visit("bob", 100)];
     let strangers = [visit("ann", 0), visit("", 1), visit("bob", 101)];
     let [members, strangers] = [&members, &strangers].map(|visits| visits.each_ref().map(Hashable));
-    taken_in_batches(&members, &strangers);
+    check_batches(&members, &strangers);
 
     let mut filter = BloomFilter::with_capacity(100, 1e-6).unwrap();
     filter.extend(members);
@@ -205,7 +204,7 @@ fn hashable_keys_are_found_under_every_hasher_and_after_a_save() {
     assert!(members.iter().all(|visit| filter.contains(visit)));
 }
 
-/// Writes its bytes in two pieces, and nothing else.
+/// A value that writes its bytes in two pieces, and nothing else.
 struct Pieces(Vec<u8>);
 
 impl std::hash::Hash for Pieces {
@@ -217,14 +216,18 @@ impl std::hash::Hash for Pieces {
 }
 
 #[test]
-fn the_hasher_of_the_filter_gets_all_that_a_hashable_key_writes() {
+fn the_hasher_receives_all_bytes_of_a_hashable_key() {
     for hasher in hashers() {
         for length in [0, 1, 100, 128, 129, 5000] {
             let pieces = Pieces((0..length).map(|i| i as u8).collect());
             assert_eq!(Hashable(&pieces).digest(&hasher), hasher.digest_bytes(&pieces.0), "{length}");
         }
         let text = String::from("apple");
-        assert_eq!(Hashable(&text).digest(&hasher), Hashable("apple").digest(&hasher), "they hash alike");
+        assert_eq!(
+            Hashable(&text).digest(&hasher),
+            Hashable("apple").digest(&hasher),
+            "both types must hash alike"
+        );
     }
 }
 

@@ -1,8 +1,8 @@
-//! What was inserted is found: after any sequence of operations, in every layout, with every hash, every form
-//! of key, every instruction set and any number of threads.
+//! Every inserted key is found: after any sequence of operations, in every layout, with every hash,
+//! every form of key, every instruction set and any number of threads.
 //!
-//! Random histories run against an exact set of key bytes. They come from fixed seeds, so that every run is
-//! the same.
+//! Random histories are compared with an exact set of key bytes. They come from fixed seeds, so
+//! every run is the same.
 
 use crate::common::{Keys, blocked, empty, filter_of, mix, partitioned, same_bits, standard, tile};
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use umbel::internals::{Layout, Level, Structure, TILE};
 use umbel::{Arena, Batch, Blocked, Bloom, Concurrent, Digest, Hasher, Key, Partitioned, Standard};
 
-/// Keys in one of the forms in which callers hold them.
+/// Keys in one of the forms that callers may use.
 #[derive(Clone, Debug)]
 enum Group {
     U64(Vec<u64>),
@@ -51,7 +51,7 @@ macro_rules! with_batch {
 }
 
 impl Group {
-    /// The documented bytes of each key, spelled out here once more.
+    /// Returns the documented bytes of each key, computed here independently.
     fn key_bytes(&self) -> Vec<Vec<u8>> {
         match self {
             Group::U64(keys) => keys.iter().map(|key| key.to_le_bytes().to_vec()).collect(),
@@ -81,8 +81,8 @@ impl Group {
     }
 }
 
-/// Keys from small ranges as well as large ones, so that they repeat within and across groups; numbers of
-/// them around the size of a tile.
+/// Draws keys from small ranges as well as large ones, so that they repeat within and across
+/// groups. The number of keys is often around the size of a tile.
 fn group() -> impl Strategy<Value = Group> {
     let len =
         prop_oneof![0..20usize, Just(63), Just(64), Just(65), Just(127), Just(128), Just(129), 0..300usize];
@@ -99,25 +99,25 @@ fn group() -> impl Strategy<Value = Group> {
     })
 }
 
-/// What can happen to a filter.
+/// An operation on a filter.
 #[derive(Clone, Debug)]
 enum Operation {
-    /// Key by key, by the methods that take keys.
+    /// Inserts key by key with the methods that take keys.
     Insert(Group),
-    /// Tile by tile, learning which were new.
+    /// Inserts tile by tile and checks which keys are reported as new.
     InsertTilesNew(Group),
-    /// All digests in one call.
+    /// Inserts all digests in one call.
     InsertDigests(Group),
     InsertBatch(Group),
     Union(Group),
-    /// With a filter of some keys, and of every so many-th key of this one.
+    /// Intersects with a filter of some keys and of every n-th key of this filter.
     Intersect(Group, usize),
     Clone,
     Fold,
     Clear,
-    /// Through the wrapper that threads share, and back.
+    /// Inserts through the wrapper that threads share, and converts it back.
     Share(Group),
-    /// Another instruction set from here on.
+    /// Switches to another instruction set.
     Level(usize),
 }
 
@@ -146,7 +146,7 @@ fn hasher() -> impl Strategy<Value = Hasher> {
     ]
 }
 
-/// A filter and what must be found in it.
+/// A filter and the keys that must be found in it.
 struct Checked<L: Layout> {
     filter: Bloom<L>,
     members: BTreeSet<Vec<u8>>,
@@ -157,7 +157,7 @@ impl<L: Layout> Checked<L> {
         Checked { filter: empty(layout, hasher), members: BTreeSet::new() }
     }
 
-    /// A filter of the same shape with other keys.
+    /// Returns a filter of the same shape with other keys.
     fn other(&self, members: impl IntoIterator<Item = Vec<u8>>) -> Checked<L> {
         let mut other = Checked::new(*self.filter.layout(), self.filter.hasher().clone());
         for key in members {
@@ -167,10 +167,15 @@ impl<L: Layout> Checked<L> {
         other
     }
 
-    /// Holds what an insertion said against what a lookup said just before and against the exact set.
+    /// Compares the answer of an insertion with that of a lookup just before it, and with the exact
+    /// set.
     fn note(&mut self, key: Vec<u8>, found_before: bool, new: bool) -> TestCaseResult {
         prop_assert_eq!(new, !found_before, "insertion and lookup disagree");
-        prop_assert!(!(new && self.members.contains(&key)), "called new, but inserted before: {:?}", key);
+        prop_assert!(
+            !(new && self.members.contains(&key)),
+            "reported as new, but inserted before: {:?}",
+            key
+        );
         self.members.insert(key);
         Ok(())
     }
@@ -257,7 +262,8 @@ impl<L: Layout> Checked<L> {
         Ok(())
     }
 
-    /// Half of the keys one by one, half as a batch, asked for through the wrapper as well.
+    /// Inserts half of the keys one by one and half as a batch, and looks them up through the
+    /// wrapper as well.
     fn share(&mut self, group: &Group) -> TestCaseResult {
         let count = self.filter.inserted();
         let shared = Concurrent::new(self.filter.try_clone().expect("enough memory"));
@@ -275,13 +281,14 @@ impl<L: Layout> Checked<L> {
         self.members.extend(bytes.iter().cloned());
         self.filter.insert_tile(&digests);
         let shared = shared.into_filter();
-        prop_assert!(same_bits(&shared, &self.filter), "the wrapper sets other bits");
+        prop_assert!(same_bits(&shared, &self.filter), "the wrapper set different bits");
         prop_assert_eq!(shared.inserted(), count.map(|count| count + bytes.len() as u64));
         self.filter = shared;
         Ok(())
     }
 
-    /// Every member is found in every way of asking, and all ways agree on keys that may not be members.
+    /// Checks that every lookup method finds every member, and that all methods agree on other
+    /// keys.
     fn check(&mut self, others: &Group) -> TestCaseResult {
         let members: Vec<&[u8]> = self.members.iter().map(|key| &key[..]).collect();
         let used = self.filter.words().words();
@@ -293,7 +300,7 @@ impl<L: Layout> Checked<L> {
             let answers = filter.contains_batch(&members[..]);
             prop_assert_eq!(answers.len(), members.len());
             prop_assert_eq!(answers.count(), members.len() as u64, "{}: a key of a batch is missing", level);
-            // All ways of asking, on keys of which some are members.
+            // All lookup methods, with keys that include some members.
             let digests = others.digests(filter.hasher());
             let answers = with_batch!(others, keys => filter.contains_batch(keys));
             let one_by_one: Vec<bool> =
@@ -304,11 +311,11 @@ impl<L: Layout> Checked<L> {
             for (number, tile) in digests.chunks(TILE).enumerate() {
                 prop_assert_eq!(filter.contains_tile(tile), answers.as_words()[number], "{}: tile", level);
             }
-            // And every instruction set gives the same answers.
+            // Every instruction set must have the same answers.
             let words = expected_words.get_or_insert_with(|| answers.as_words().to_vec());
             prop_assert_eq!(&words[..], answers.as_words(), "{}", level);
         }
-        // No bit beyond the layout's last.
+        // No bit beyond the last of the layout may be set.
         let bits = self.filter.layout().bits();
         let beyond = used.iter().enumerate().any(|(i, word)| {
             let in_use = bits.saturating_sub(64 * i as u64).min(64);
@@ -333,7 +340,7 @@ fn config(cases: u32, seed: u64) -> ProptestConfig {
     ProptestConfig { cases, rng_seed, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// From a single bit to more than all keys need; often a number that can be folded.
+/// Draws sizes from a single bit to more than all keys need, often ones that can be folded.
 fn size() -> impl Strategy<Value = u64> {
     prop_oneof![
         Just(1),
@@ -352,7 +359,7 @@ proptest! {
     #![proptest_config(config(150, 1))]
 
     #[test]
-    fn standard_filters_find_what_was_inserted(
+    fn standard_filters_find_every_inserted_key(
         bits in size(), hashes in hashes(), hasher in hasher(),
         history in prop::collection::vec(operation(), 1..10), asked in group(),
     ) {
@@ -360,7 +367,7 @@ proptest! {
     }
 
     #[test]
-    fn partitioned_filters_find_what_was_inserted(
+    fn partitioned_filters_find_every_inserted_key(
         slice_bits in size(), hashes in hashes(), hasher in hasher(),
         history in prop::collection::vec(operation(), 1..10), asked in group(),
     ) {
@@ -368,7 +375,7 @@ proptest! {
     }
 
     #[test]
-    fn blocked_filters_find_what_was_inserted(
+    fn blocked_filters_find_every_inserted_key(
         lines in prop_oneof![1..10u64, 1..200u64, Just(64)], lines_per_key in 1..=4u32, hasher in hasher(),
         history in prop::collection::vec(operation(), 1..10), asked in group(),
     ) {
@@ -404,7 +411,7 @@ fn batches_of_every_length_answer_in_the_order_of_their_keys() {
         for (hasher, len) in strengths.iter().flat_map(|hasher| {
             [0, 1, 2, 31, 62, 63, 64, 65, 66, 127, 128, 129, 191, 192, 193, 1000].map(|len| (hasher, len))
         }) {
-            // Members at irregular places among strangers.
+            // Members at irregular positions among strangers.
             let batch: Vec<u64> = (0..len)
                 .map(|i| if mix(i).is_multiple_of(3) { keys.member(i) } else { keys.stranger(i) })
                 .collect();
@@ -425,7 +432,7 @@ fn batches_of_every_length_answer_in_the_order_of_their_keys() {
                 }
                 assert_eq!(answers.count(), singly.iter().filter(|found| **found).count() as u64);
 
-                // One batch, one key at a time, and one call with all digests set the same bits.
+                // One batch, single keys, and one call with all digests must set the same bits.
                 let mut one_by_one = empty(layout, hasher.clone());
                 let mut by_digests = empty(layout, hasher.clone());
                 one_by_one.set_level(level);
@@ -447,7 +454,7 @@ fn batches_of_every_length_answer_in_the_order_of_their_keys() {
 }
 
 #[test]
-fn a_tile_answers_for_64_digests_and_takes_them_all() {
+fn a_tile_has_answers_for_64_digests_and_inserts_all() {
     fn check<L: Layout>(layout: L) {
         let digests: Vec<Digest> =
             Keys::of_build(1).members(100).iter().map(|key| key.digest(&Hasher::default())).collect();
@@ -464,16 +471,16 @@ fn a_tile_answers_for_64_digests_and_takes_them_all() {
 }
 
 #[test]
-fn the_first_key_is_new_and_a_repeated_one_never() {
+fn the_first_key_is_new_and_a_repeated_one_is_not() {
     fn check<L: Layout>(layout: L) {
         for hasher in [Hasher::fast(3), Hasher::keyed([1; 16]), Hasher::sealed([2; 32])] {
             for key in Keys::of_build(2).members(50) {
                 let mut filter = empty(layout, hasher.clone());
                 assert!(filter.insert(&key), "{layout:?}: into an empty filter");
-                assert!(!filter.insert(&key), "{layout:?}: once more");
+                assert!(!filter.insert(&key), "{layout:?}: inserted again");
                 let shared = Concurrent::new(empty(layout, hasher.clone()));
                 assert!(shared.insert(&key) && !shared.insert(&key), "{layout:?}: shared");
-                // Twice in one tile.
+                // Several times in one tile.
                 let mut filter = empty(layout, hasher.clone());
                 let new = filter.insert_tile_new(&tile(&[key, key, key], &hasher));
                 assert_eq!(new, 1, "{layout:?}: three times in one tile");
@@ -484,7 +491,7 @@ fn the_first_key_is_new_and_a_repeated_one_never() {
 }
 
 #[test]
-fn digests_at_the_ends_of_their_range_are_found() {
+fn digests_at_the_limits_of_their_range_are_found() {
     fn check<L: Layout>(layout: L) {
         for digest in [0, 1, u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) - 1, 1 << 32, 0xffff_ffff]
             .map(Digest::from_hash)
@@ -492,8 +499,8 @@ fn digests_at_the_ends_of_their_range_are_found() {
             for level in Level::available() {
                 let mut filter = empty(layout, Hasher::default());
                 filter.set_level(level);
-                assert!(!filter.contains_digest(digest), "{layout:?}: nothing is in an empty filter");
-                // A tile that is not full is filled up inside with zero digests, which are not members.
+                assert!(!filter.contains_digest(digest), "{layout:?}: an empty filter contains nothing");
+                // A partial tile is padded internally with zero digests, which are not members.
                 assert_eq!(filter.contains_tile(&[digest]), 0);
                 filter.insert_tile(&[digest]);
                 assert!(filter.contains_digest(digest), "{layout:?}, {level}");
@@ -501,7 +508,7 @@ fn digests_at_the_ends_of_their_range_are_found() {
                 let hashes = u64::from(layout.hashes());
                 assert!(
                     (1..=hashes).contains(&filter.words().count_ones()),
-                    "{layout:?}, {level}: padding was inserted"
+                    "{layout:?}, {level}: padding must not be inserted"
                 );
             }
         }
@@ -509,7 +516,8 @@ fn digests_at_the_ends_of_their_range_are_found() {
     for_every_layout!(check);
 }
 
-/// Threads with overlapping keys, one key or one batch at a time, leave the bits that one thread leaves.
+/// Checks that threads with overlapping keys, inserting single keys and batches, set the same bits
+/// as one thread.
 fn fill_by_threads<L: Layout>(layout: L, keys: u64, rounds: u64) {
     for (round, threads) in (0..rounds).flat_map(|round| [1, 2, 4].map(|threads| (round, threads))) {
         let all = Keys::of_build(round).members(keys);
@@ -518,7 +526,8 @@ fn fill_by_threads<L: Layout>(layout: L, keys: u64, rounds: u64) {
         let mut inserted = 0;
         std::thread::scope(|scope| {
             for thread in 0..threads {
-                // Each has two thirds of all keys, from another start; every key has an owner.
+                // Each thread has two thirds of all keys, from a different start, and every key
+                // belongs to some thread.
                 let start = all.len() * thread / threads;
                 let mut mine = all[start..].to_vec();
                 mine.extend_from_slice(&all[..start]);
@@ -552,9 +561,9 @@ fn fill_by_threads<L: Layout>(layout: L, keys: u64, rounds: u64) {
 }
 
 #[test]
-fn threads_leave_bit_for_bit_what_one_thread_leaves() {
-    // A few words or lines that all threads fight for, and filters large enough for the rate they are meant
-    // for.
+fn several_threads_set_the_same_bits_as_one() {
+    // A few words or lines that all threads compete for, and filters large enough for their planned
+    // rate.
     fill_by_threads(standard(640, 7), 2_000, 10);
     fill_by_threads(standard(2_000_003, 7), 200_000, 1);
     fill_by_threads(partitioned(97, 7), 2_000, 10);
@@ -562,11 +571,12 @@ fn threads_leave_bit_for_bit_what_one_thread_leaves() {
     fill_by_threads(blocked(1, 1), 2_000, 10);
     fill_by_threads(blocked(3, 4), 2_000, 10);
     fill_by_threads(blocked(4_000, 1), 200_000, 1);
-    // More lines than flags by which threads keep out of each other's way.
+    // More lines than the flags that keep threads out of each other's regions.
     fill_by_threads(blocked(100_000, 2), 200_000, 1);
 }
 
-/// Batches large enough to be sorted, of odd sizes, while another thread inserts overlapping keys one by one.
+/// Inserts batches large enough to be sorted, of odd sizes, while another thread inserts
+/// overlapping keys one by one.
 fn fill_in_large_batches<L: Layout>(layout: L, keys: u64, batch: usize) {
     for level in Level::available() {
         let all = Keys::of_build(7).members(keys);
@@ -577,7 +587,8 @@ fn fill_in_large_batches<L: Layout>(layout: L, keys: u64, batch: usize) {
             for thread in 0..4 {
                 let (shared, all) = (&shared, &all);
                 scope.spawn(move || {
-                    // Each thread leaves out another quarter of the keys, and the last one goes key by key.
+                    // Each thread leaves out a different quarter of the keys, and the last one
+                    // inserts key by key.
                     let (from, to) = (all.len() * thread / 4, all.len() * (thread + 1) / 4);
                     for part in [&all[to..], &all[..from]].into_iter().flat_map(|half| half.chunks(batch)) {
                         if thread == 3 {
@@ -597,7 +608,7 @@ fn fill_in_large_batches<L: Layout>(layout: L, keys: u64, batch: usize) {
 }
 
 #[test]
-fn large_batches_from_several_threads_leave_what_one_thread_leaves() {
+fn large_batches_from_several_threads_set_the_same_bits_as_one_thread() {
     for lines_per_key in [1, 3] {
         for batch in [4_095, 4_097, 30_011, 1_000_000] {
             fill_in_large_batches(blocked(1, lines_per_key), 20_000, batch);
@@ -609,7 +620,7 @@ fn large_batches_from_several_threads_leave_what_one_thread_leaves() {
     fill_in_large_batches(partitioned(300_007, 7), 150_001, 30_011);
 }
 
-/// The same key over and over makes one region of the filter complete in every tile.
+/// A repeated key completes a group of the same region in every tile.
 #[test]
 fn a_large_batch_of_one_key_is_inserted() {
     for lines_per_key in [1, 3, 4] {
@@ -621,8 +632,8 @@ fn a_large_batch_of_one_key_is_inserted() {
     }
 }
 
-/// Readers follow writers at once: how far a writer has come is published after each insertion has returned,
-/// and whatever lies before that mark must be found.
+/// Readers follow writers closely. Each writer publishes its progress after each insertion has
+/// returned, and all keys before that mark must be found.
 fn read_while_writing<L: Layout>(layout: L) {
     const EACH: usize = 500_000;
     let shared = Concurrent::new(empty(layout, Hasher::default()));
@@ -651,7 +662,8 @@ fn read_while_writing<L: Layout>(layout: L) {
                 for turn in reader.. {
                     let writer = turn % 2;
                     let mark = done[writer].load(Ordering::Acquire);
-                    // The latest are the most delicate; the others take turns.
+                    // The latest keys are the most likely to be missing; then check some of the
+                    // others.
                     let recent = &keys[writer][mark.saturating_sub(200)..mark];
                     assert!(
                         recent.iter().rev().all(|key| shared.contains(key)),
@@ -681,7 +693,7 @@ fn readers_find_every_key_whose_insertion_has_returned() {
 }
 
 #[test]
-fn a_snapshot_holds_what_was_inserted_and_leaves_the_filter_alone() {
+fn a_snapshot_contains_the_inserted_keys_and_is_independent() {
     let keys = Keys::of_build(5).members(20_000);
     let shared = Concurrent::new(empty(blocked(500, 1), Hasher::default()));
     shared.insert_batch(&keys[..10_000]);
@@ -695,14 +707,15 @@ fn a_snapshot_holds_what_was_inserted_and_leaves_the_filter_alone() {
 }
 
 #[test]
-fn planned_filters_of_every_kind_find_their_keys_and_those_of_a_refilled_filter() {
+fn planned_filters_find_their_keys_even_when_overfull_or_refilled() {
     fn check<L: Layout>(hasher: Hasher) {
         for (n, rate) in [(1, 0.5), (10, 0.01), (1000, 1e-6), (100_000, 0.03), (20_000, 1e-9)] {
             let spec = umbel::Spec::new(n, rate).expect("a valid rate").with_hasher(hasher.clone());
             let mut filter = Bloom::<L>::build(&spec).expect("enough memory");
             for round in 0..3 {
                 let members = Keys::of_build(round).members(n);
-                // Beyond its capacity a filter says yes too often, never no wrongly.
+                // Beyond its capacity a filter has more false positives, but still no false
+                // negatives.
                 let more = Keys::of_build(round).strangers(n);
                 filter.insert_batch(&members[..]);
                 filter.insert_batch(&more[..]);

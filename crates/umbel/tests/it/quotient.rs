@@ -1,4 +1,5 @@
-//! The quotient filter against an exact multiset of fingerprints, and against the numbers of the literature.
+//! Compares quotient filters with an exact multiset of fingerprints, and with the published
+//! numbers.
 
 use crate::common::{Keys, mix, moments, refused, tile};
 use proptest::prelude::*;
@@ -19,7 +20,7 @@ fn empty(slots: u64, remainder_bits: u32) -> Quotient {
     Quotient::with_slots(slots, remainder_bits, Hasher::default()).unwrap()
 }
 
-/// What a filter should be: each fingerprint, and how often it is there.
+/// The expected contents of a filter: each fingerprint and its number of copies.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Reference(BTreeMap<u64, u64>);
 
@@ -57,7 +58,7 @@ impl Reference {
         self.0.iter().flat_map(|(fingerprint, count)| vec![*fingerprint; *count as usize]).collect()
     }
 
-    /// Everything that can be asked, for these keys.
+    /// Compares the answers to all queries for these keys.
     fn agrees(&self, filter: &Quotient, keys: &[u64]) -> Result<(), TestCaseError> {
         prop_assert_eq!(filter.len(), self.len());
         prop_assert!(filter.fingerprints().eq(self.all()));
@@ -72,7 +73,8 @@ impl Reference {
     }
 }
 
-/// Through a file and back: contents that insertions cannot leave are refused there.
+/// Writes the filter to a file and reads it back, which refuses contents that insertions cannot
+/// produce.
 fn reread(filter: &Quotient) -> Quotient {
     let bytes = file::to_bytes(filter, &Default::default()).unwrap();
     let stored = file::from_bytes(&bytes, &Default::default()).unwrap();
@@ -82,9 +84,10 @@ fn reread(filter: &Quotient) -> Quotient {
 proptest! {
     #![proptest_config(fixed(1500))]
 
-    /// Few slots and few keys: long clusters, long runs, repeated keys, shared fingerprints.
+    /// Few slots and few keys lead to long clusters, long runs, repeated keys and shared
+    /// fingerprints.
     #[test]
-    fn any_history_leaves_the_multiset_of_fingerprints(
+    fn any_history_results_in_the_exact_multiset_of_fingerprints(
         blocks in 1..=4u64,
         bits in 1..=20u32,
         universe in 1..300u64,
@@ -117,14 +120,14 @@ proptest! {
             }
         }
         reference.agrees(&filter, &keys)?;
-        // What comes back from a file goes on as if nothing had happened.
+        // A filter read from a file continues like the original.
         let mut copy = reread(&filter);
         reference.agrees(&copy, &keys)?;
         prop_assert_eq!(copy.inserted(), filter.inserted());
         prop_assert_eq!(copy.remove(&keys[0]), filter.remove(&keys[0]));
         prop_assert_eq!(copy.insert(&keys[0]).ok(), filter.insert(&keys[0]).ok());
         prop_assert_eq!(copy.words().words(), filter.words().words());
-        // The same multiset in its order is the same memory.
+        // The same multiset, inserted in a different order, has the same memory.
         let mut again = empty(blocks * 64, bits);
         for key in &keys {
             while again.count(key) < filter.count(key) {
@@ -149,7 +152,7 @@ proptest! {
         filter.grow().unwrap();
         prop_assert_eq!((filter.slots(), filter.remainder_bits()), (blocks * 128, bits - 1));
         reference.agrees(&filter, &strangers)?;
-        // As if it had had this size from the start.
+        // The result is as if it had had this size from the start.
         let mut direct = empty(blocks * 128, bits - 1);
         direct.insert_batch(&keys).unwrap();
         prop_assert_eq!(direct.words().words(), filter.words().words());
@@ -199,11 +202,11 @@ proptest! {
 }
 
 #[test]
-fn a_large_filter_under_random_insertions_and_removals() {
+fn a_large_filter_survives_random_insertions_and_removals() {
     let mut filter = Quotient::with_capacity(200_000, 0.01).unwrap();
     let (keys, n) = (Keys::of_build(1), 180_000);
     filter.insert_batch(&keys.members(n)).unwrap();
-    // Removes the odd ones in another order, and inserts others.
+    // Remove the keys with odd numbers in a different order, and insert others.
     for i in 0..n {
         let number = i * 7919 % n;
         if number % 2 == 1 {
@@ -224,15 +227,15 @@ fn a_large_filter_under_random_insertions_and_removals() {
     grown.union(&filter).unwrap();
     assert_eq!(grown.len(), 2 * filter.len());
     assert!(asked.iter().all(|key| grown.count(key) == 2 * filter.count(key)));
-    assert!(matches!(filter.union(&grown), Err(Error::Full { .. })), "three times the keys do not fit");
+    assert!(matches!(filter.union(&grown), Err(Error::Full { .. })), "three times as many keys must not fit");
     reference.agrees(&filter, &asked).unwrap();
 }
 
 #[test]
-fn what_was_inserted_and_removed_leaves_no_trace() {
+fn removing_every_key_leaves_all_bits_zero() {
     for (seed, bits) in [(1, 1), (2, 3), (3, 7), (4, 31), (5, 50)] {
         let mut filter = empty(128, bits);
-        // Repeated keys, and with one bit of remainder hardly anything but shared fingerprints.
+        // Repeated keys and, with one-bit remainders, mostly shared fingerprints.
         let keys: Vec<u64> = (0..115).map(|number| mix((seed << 32) | (number % 80))).collect();
         filter.insert_batch(&keys).unwrap();
         let order = |i: usize| keys[i * 67 % keys.len()];
@@ -246,8 +249,8 @@ fn what_was_inserted_and_removed_leaves_no_trace() {
 }
 
 #[test]
-fn the_rates_of_the_literature_are_those_of_the_real_filter() {
-    // 2^16 slots, remainders of 8 bits.
+fn the_measured_rates_match_the_literature() {
+    // 2^16 slots with remainders of 8 bits.
     let slots = 1 << 16;
     for (load, theory, low, high) in [(0.75, 0.002925, 0.0027, 0.0032), (0.9, 0.003509, 0.0031, 0.0037)] {
         let n = (load * slots as f64) as u64;
@@ -264,19 +267,19 @@ fn the_rates_of_the_literature_are_those_of_the_real_filter() {
             .collect();
         let (mean, deviation) = moments(&measured);
         assert!((low..high).contains(&mean), "{load}: {mean}");
-        // Four standard errors of the mean, of which the sample gives one.
+        // Four standard errors of the mean, estimated from the sample.
         assert!(
             (mean - theory).abs() < 4.0 * deviation / 10f64.sqrt() + 1e-5,
             "{load}: {mean} ± {deviation}"
         );
     }
-    // 11 bits for each of the slots, of which nine in ten are full; those behind the last are among them.
+    // 11 bits for each slot, including the slots after the last. Nine in ten slots are full.
     let filter = empty(slots, 8);
     assert!((filter.stats().bits as f64 / (0.9 * slots as f64) - 12.2).abs() < 0.15);
 }
 
 #[test]
-fn the_rate_asked_for_is_kept_at_capacity() {
+fn the_requested_rate_is_kept_at_capacity() {
     for (n, rate) in [(100, 0.01), (100, 0.001), (20_000, 0.01), (200_000, 0.001), (200_000, 0.007)] {
         let (builds, queries) = if n == 100 { (400, 20_000) } else { (4, 1_000_000) };
         let found: u64 = (0..builds)
@@ -295,7 +298,7 @@ fn the_rate_asked_for_is_kept_at_capacity() {
 }
 
 #[test]
-fn single_tile_and_batch_agree_on_every_level() {
+fn single_tile_and_batch_lookups_agree_on_every_instruction_set() {
     let keys = Keys::of_build(3);
     for (slots, bits, n) in
         [(64, 5, 60), (6400, 1, 6000), (64_000, 7, 60_000), (6400, 13, 5000), (64, 57, 50)]
@@ -326,7 +329,7 @@ fn single_tile_and_batch_agree_on_every_level() {
 }
 
 #[test]
-fn a_trace_names_what_the_answer_comes_from() {
+fn a_trace_reports_the_blocks_that_a_lookup_reads() {
     let keys = Keys::of_build(4);
     let mut filter = empty(64 * 40, 6);
     filter.insert_batch(&keys.members(2400)).unwrap();
@@ -345,14 +348,14 @@ fn a_trace_names_what_the_answer_comes_from() {
         let mut sorted = blocks.clone();
         sorted.sort_unstable();
         sorted.dedup();
-        assert_eq!(sorted.len(), blocks.len(), "each once");
+        assert_eq!(sorted.len(), blocks.len(), "each block must be reported once");
     }
     let refused = filter.trace(Digest::from_hash(1), &mut |_| Err(Error::OutOfMemory { bytes: 1 }));
     assert!(matches!(refused, Err(Error::OutOfMemory { bytes: 1 })));
 }
 
 #[test]
-fn a_full_filter_says_so_and_stays_as_it_is() {
+fn a_full_filter_refuses_keys_and_does_not_change() {
     let mut filter = empty(640, 9);
     let most = quotient::max_keys(640);
     assert_eq!(most, 608);
@@ -360,7 +363,10 @@ fn a_full_filter_says_so_and_stays_as_it_is() {
     let error = filter.insert_batch(&keys.members(700)).unwrap_err();
     assert!(error.to_string().contains("at most 608 of its 640 slots"), "{error}");
     assert_eq!((filter.len(), filter.inserted()), (608, Some(608)));
-    assert!(keys.members(608).iter().all(|key| filter.contains(key)), "those before it are in");
+    assert!(
+        keys.members(608).iter().all(|key| filter.contains(key)),
+        "the keys before the refused one must be found"
+    );
     let before = filter.words().words().to_vec();
     assert!(matches!(filter.insert(&keys.member(9999)), Err(Error::Full { kind: Kind::Quotient, .. })));
     let digests = tile(&keys.strangers(64), filter.hasher());
@@ -373,8 +379,8 @@ fn a_full_filter_says_so_and_stays_as_it_is() {
 }
 
 #[test]
-fn one_key_over_and_over_ends_at_the_last_slot() {
-    // A digest at the very end, where only the slots behind the last one take it.
+fn a_repeated_last_key_fills_the_slots_after_the_last() {
+    // A digest at the very end, which only fits in the slots after the last one.
     let mut filter = empty(64 * 100, 4);
     let last = Digest::from_hash(u64::MAX);
     let mut inserted = 0;
@@ -397,7 +403,7 @@ fn one_key_over_and_over_ends_at_the_last_slot() {
 }
 
 #[test]
-fn bad_input_gets_typed_answers() {
+fn invalid_parameters_and_mismatches_are_named() {
     let named = |result: umbel::Result<Quotient>, expected: &str| assert_eq!(refused(result), expected);
     let hasher = Hasher::default;
     named(Quotient::with_slots(0, 8, hasher()), "slots");
@@ -427,7 +433,7 @@ fn bad_input_gets_typed_answers() {
     named(filter.resized(192 * 8), "slots");
     named(filter.resized(0), "slots");
     assert_eq!(filter.resized(192 * 4).unwrap().remainder_bits(), 1);
-    // Filters whose fingerprints mean something else.
+    // Filters whose fingerprints have a different meaning.
     let mut filter = empty(128, 5);
     for (other, what) in [
         (empty(128, 6), "number of fingerprints"),
@@ -461,7 +467,7 @@ fn any_two_of_keys_rate_and_bits_lead_to_a_plan() {
 }
 
 #[test]
-fn statistics_are_those_of_the_contents() {
+fn statistics_match_the_contents() {
     let mut filter = Quotient::with_capacity(10_000, 0.01).unwrap();
     let keys = Keys::of_build(6).members(5000);
     filter.insert_batch(&keys).unwrap();
@@ -485,7 +491,7 @@ fn statistics_are_those_of_the_contents() {
 }
 
 #[test]
-fn a_mapped_filter_is_asked_and_not_changed() {
+fn a_mapped_filter_answers_lookups_and_is_not_changed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("keys.umbel");
     let keys = Keys::of_build(8);
@@ -500,6 +506,6 @@ fn a_mapped_filter_is_asked_and_not_changed() {
     let mut owned = mapped.try_clone().unwrap();
     assert_eq!(owned.remove(&key), Removed::Removed);
     let mut grown = mapped.resized(2 * mapped.slots()).unwrap();
-    assert_eq!(grown.remove(&key), Removed::Removed, "what has grown has memory of its own");
+    assert_eq!(grown.remove(&key), Removed::Removed, "the grown filter must own its memory");
     assert_eq!(mapped.words().words(), filter.words().words());
 }

@@ -1,9 +1,11 @@
-//! The measured false-positive rate is the promised one: within 2 % of theory, whatever the keys look like.
+//! The measured false-positive rate is the promised one: within 2 % of theory, whatever the keys
+//! look like.
 //!
-//! All keys and seeds are fixed, so each measured rate is one number, the same in every run. Every
-//! measurement computes its own standard error, from the false positives it counted and from how much the
-//! builds differ, and insists that four of them fit into the tolerance: a correct filter with other seeds
-//! would fail one measurement in sixteen thousand at most, and a rate that is wrong by 4 % could not pass.
+//! All keys and seeds are fixed, so each measured rate is the same number in every run. Every
+//! measurement computes its standard error, from the number of false positives and from the
+//! differences between builds, and requires that four of them fit into the tolerance. A correct
+//! filter with other seeds would fail at most one measurement in sixteen thousand, and a rate that
+//! is wrong by 4 % could not pass.
 
 use crate::common::{CHUNK, Keys, chunks, count_found, fill, moments};
 use umbel::internals::Layout;
@@ -11,18 +13,18 @@ use umbel::sizing::Given;
 use umbel::spec::plan;
 use umbel::{Arena, Batch, Blocked, Bloom, Hasher, Kind, Partitioned, Spec, Standard};
 
-/// Keys in every filter.
+/// The number of keys in every filter.
 const N: u64 = 1_000_000;
 
-/// How far a rate may lie from theory, as a share of it.
+/// The allowed relative deviation of a rate from theory.
 const TOLERANCE: f64 = 0.02;
 
-/// What several builds of the same filter have shown.
+/// The results of several builds of the same filter.
 #[derive(Default)]
 struct Measured {
     queries: u64,
     found: u64,
-    /// Of each build, the rate that its bits have.
+    /// The rate that follows from the bits of each build.
     of_the_bits: Vec<f64>,
 }
 
@@ -33,17 +35,17 @@ impl Measured {
         self.of_the_bits.push(filter.stats().rate_now);
     }
 
-    /// Holds the measurement against theory, and against the rate that was asked for.
+    /// Compares the measurement with theory, and with the requested rate.
     fn check(&self, what: &str, theory: f64, asked: f64) {
         let rate = self.found as f64 / self.queries as f64;
         let (bits_rate, deviation) = moments(&self.of_the_bits);
-        // Relative standard errors: of the count, and of the mean over the builds.
+        // The relative standard errors of the count, and of the mean over the builds.
         let counting = (self.queries as f64 * theory).sqrt().recip();
         let building = deviation / theory / (self.of_the_bits.len() as f64).sqrt();
         let error = counting.hypot(building);
         println!(
             "{what}: {rate:.4e}, theory {theory:.4e} ({:+.2} %, standard error {:.2} %), \
-             of the bits {:+.3} % (standard error {:.3} %), asked {asked} ({:+.2} %), {} queries",
+             from the bits {:+.3} % (standard error {:.3} %), asked {asked} ({:+.2} %), {} queries",
             100.0 * (rate / theory - 1.0),
             100.0 * error,
             100.0 * (bits_rate / theory - 1.0),
@@ -51,11 +53,11 @@ impl Measured {
             100.0 * (rate / asked - 1.0),
             self.queries,
         );
-        assert!(4.0 * error <= TOLERANCE, "{what}: {error} is too coarse a measurement");
+        assert!(4.0 * error <= TOLERANCE, "{what}: the measurement is too coarse: {error}");
         assert!((rate / theory - 1.0).abs() <= TOLERANCE, "{what}: measured {rate}, theory {theory}");
         assert!(rate <= asked * (1.0 + TOLERANCE), "{what}: measured {rate}, asked {asked}");
-        // What the filter says of itself: the rate of its bits, which only counting separates from the
-        // measured one, and only the luck of the builds from the theoretical one.
+        // The rate that the filter computes from its own bits differs from the measured one only by
+        // counting errors, and from the theoretical one only by the chance of the builds.
         assert!(
             (rate / bits_rate - 1.0).abs() <= 4.0 * counting,
             "{what}: measured {rate}, bits {bits_rate}"
@@ -72,7 +74,7 @@ fn theory<L: Layout>(rate: f64) -> f64 {
     build::<L>(rate, Hasher::default()).layout().predicted_rate(N).expect("a valid load")
 }
 
-/// Builds of random keys, each with a hash seed of its own and as many queries.
+/// Measures filters of random keys, each with a different hash and the same number of queries.
 fn measure<L: Layout>(rate: f64, queries: u64, hasher: &[Hasher]) {
     let mut measured = Measured::default();
     for (build_number, hasher) in hasher.iter().enumerate() {
@@ -86,8 +88,8 @@ fn measure<L: Layout>(rate: f64, queries: u64, hasher: &[Hasher]) {
     measured.check(&format!("{}, {strength}, random keys", L::KIND), theory::<L>(rate), rate);
 }
 
-/// Ten builds. About 100 000 false positives are expected at 1 % and 0.1 %, and 45 000 to 70 000 at 0.01 %: standard errors
-/// of 0.3 % and 0.4 to 0.5 %.
+/// Ten builds. About 100 000 false positives are expected at 1 % and 0.1 %, and 45 000 to 70 000 at
+/// 0.01 %: standard errors of 0.3 % and 0.4 to 0.5 %.
 fn measure_random_keys<L: Layout>() {
     let seeds: Vec<Hasher> = (0..10).map(Hasher::fast).collect();
     measure::<L>(0.01, 1_000_000, &seeds);
@@ -114,8 +116,8 @@ fn blocked_filters_of_random_keys_keep_their_rate() {
 fn every_strength_of_hash_keeps_the_rate() {
     let keyed: Vec<Hasher> = (0..4).map(|i| Hasher::keyed([i; 16])).collect();
     let sealed: Vec<Hasher> = (0..4).map(|i| Hasher::sealed([i; 32])).collect();
-    // 100 000 false positives for the keyed hash, standard error 0.3 %; 60 000 for the sealed one, which
-    // takes its time: 0.4 %. The partitioned filter, which rounds the rate down, has fewer.
+    // 100 000 false positives for the keyed hash, standard error 0.3 %; 60 000 for the sealed one,
+    // which is slow: 0.4 %. The partitioned filter, which rounds the rate down, has fewer.
     measure::<Standard>(0.01, 2_500_000, &keyed);
     measure::<Partitioned>(0.01, 2_500_000, &keyed);
     measure::<Blocked>(0.01, 2_500_000, &keyed);
@@ -124,7 +126,8 @@ fn every_strength_of_hash_keeps_the_rate() {
     measure::<Blocked>(0.01, 1_500_000, &sealed);
 }
 
-/// The three layouts, filled and asked together: making some of the keys takes longer than looking them up.
+/// Filters of the three layouts, filled and queried together, because making some of the keys takes
+/// longer than looking them up.
 struct AllLayouts {
     standard: Bloom<Standard>,
     partitioned: Bloom<Partitioned>,
@@ -155,9 +158,9 @@ impl AllLayouts {
     }
 }
 
-/// Keys with a structure: number `i` of a sequence without repetitions. The first million go in, what follows
-/// is asked for. Four builds, the first with the seed that is the default; 80 000 to 100 000 false positives
-/// in all: standard errors of 0.3 to 0.4 %.
+/// Measures keys with a structure: number `i` of a sequence without repetitions. The first million
+/// are inserted, and the following ones are looked up. There are four builds, the first with the
+/// default seed, and 80 000 to 100 000 false positives in total: standard errors of 0.3 to 0.4 %.
 ///
 /// `each_chunk` calls its second argument with the keys of a range of numbers.
 fn measure_structured(what: &str, each_chunk: impl Fn(std::ops::Range<u64>, &mut dyn FnMut(Chunk<'_>))) {
@@ -227,7 +230,7 @@ fn keys_in_strides_of_a_page_keep_the_rate() {
 
 #[test]
 fn keys_in_golden_strides_keep_the_rate() {
-    // An odd factor: the keys are different, and spread as evenly as a lattice can be.
+    // An odd factor, so that the keys are distinct. They are spread as evenly as a lattice can be.
     measure_numbers("times 0x9e3779b97f4a7c15", |i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
 }
 
@@ -259,7 +262,7 @@ fn push_decimal(number: u64, bytes: &mut Vec<u8>) {
 }
 
 #[test]
-fn decimal_strings_are_those_of_the_standard_library() {
+fn decimal_strings_match_the_standard_library() {
     for number in [0, 7, 10, 99, 1_234_567, u64::MAX] {
         let mut bytes = Vec::new();
         push_decimal(number, &mut bytes);
@@ -268,10 +271,10 @@ fn decimal_strings_are_those_of_the_standard_library() {
 }
 
 #[test]
-fn plans_do_not_exceed_the_rate_asked_for() {
-    // From one in ten down to 1e-8, at sizes from a thousand to a billion keys: by theory, which the tests
-    // above hold against measurements. (Where only one to three hash functions are worth their bits, at rates
-    // above 0.1, a whole number of them can miss the rate by 3 %.)
+fn plans_do_not_exceed_the_requested_rate() {
+    // From one in ten down to 1e-8, at sizes from a thousand to a billion keys, by theory, which
+    // the tests above compare with measurements. (At rates above 0.1, where only one to three hash
+    // functions pay off, a whole number of them can miss the rate by 3 %.)
     for n in [1_000, 31_623, 1_000_000, 1_000_000_000] {
         for step in 0..=140 {
             let rate = 10f64.powf(-1.0 - f64::from(step) / 20.0);
@@ -296,7 +299,7 @@ fn a_size_and_a_rate_lead_to_a_capacity_that_keeps_the_rate() {
                 let capacity = plan.capacity;
                 assert!(
                     over <= TOLERANCE,
-                    "{kind}, m = {bits}, p = {rate:.3e}: {capacity} keys have {over:+.3} of it"
+                    "{kind}, m = {bits}, p = {rate:.3e}: {capacity} keys exceed it by {over:+.3}"
                 );
             }
         }

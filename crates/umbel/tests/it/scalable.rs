@@ -1,4 +1,5 @@
-//! A scalable filter keeps its rate however much it grows, forgets nothing, and is the same however its keys come.
+//! Scalable filters keep their rate however much they grow, lose no key, and do not depend on how
+//! keys are inserted.
 
 use crate::common::Keys;
 use proptest::prelude::*;
@@ -28,7 +29,8 @@ fn bits_per_key(filter: &Scalable, keys: u64) -> f64 {
     filter.stages().map(|stage| stage.bits).sum::<u64>() as f64 / keys as f64
 }
 
-/// Inserts new keys until the filter has exactly so many: one that it takes for known is not among them.
+/// Inserts new keys until the filter has counted exactly `count`. Keys that it mistakes for members
+/// do not count.
 fn fill_to(filter: &mut Scalable, keys: Keys, next: &mut u64, count: u64) {
     loop {
         let has: u64 = filter.stages().map(|stage| stage.keys).sum();
@@ -42,7 +44,7 @@ fn fill_to(filter: &mut Scalable, keys: Keys, next: &mut u64, count: u64) {
 }
 
 #[test]
-fn the_worked_example_of_the_paper_comes_out() {
+fn the_stages_match_the_worked_example_of_the_paper() {
     let mut filter = tuned(1000, 0.001, options(0.5, 2, Stage::Partitioned));
     fill_to(&mut filter, Keys::of_build(0), &mut 0, 63_000);
     let stages: Vec<_> = filter.stages().collect();
@@ -68,9 +70,9 @@ fn the_worked_example_of_the_paper_comes_out() {
     assert!((bits_per_key(&filter, 1_365_000) - 20.19).abs() < 0.005, "{}", bits_per_key(&filter, 1_365_000));
 }
 
-/// E6. Eight builds of 500 000 questions: 31 000 false answers, standard error 0.6 %.
+/// E6. Eight builds with 500 000 queries each: 31 000 false positives, standard error 0.6 %.
 #[test]
-fn the_measured_rate_of_the_paper_comes_out_and_without_tightening_it_does_not() {
+fn tightening_yields_the_measured_rate_of_the_paper() {
     let (builds, questions) = (8, 500_000);
     let (mut total, mut per_stage, mut untightened) = (0, [0; 6], 0);
     for build in 0..builds {
@@ -80,7 +82,7 @@ fn the_measured_rate_of_the_paper_comes_out_and_without_tightening_it_does_not()
         let mut filter = Scalable::build(&spec.with_options(options(0.5, 2, Stage::Partitioned))).unwrap();
         fill_to(&mut filter, keys, &mut 0, 63_000);
         total += filter.contains_batch(&Hashed(&strangers)).count();
-        // The stages one by one, and the same without tightening, as plain filters.
+        // The individual stages, and stages without tightening, as plain filters.
         let (mut start, mut any) = (0, vec![0u64; strangers.len().div_ceil(64)]);
         for (i, stage) in filter.stages().enumerate() {
             let range = start..start + stage.capacity;
@@ -93,7 +95,7 @@ fn the_measured_rate_of_the_paper_comes_out_and_without_tightening_it_does_not()
                 plain.contains_batch(&Hashed(&strangers))
             };
             per_stage[i] += plain(Kind::Partitioned, stage.rate).count();
-            // Standard ones, whose rate is 1 % and not the 2^-7 of whole slices.
+            // Standard filters, because their rate is 1 % and not the 2^-7 of whole slices.
             let untightened = plain(Kind::Standard, 0.01);
             any.iter_mut().zip(untightened.as_words()).for_each(|(any, word)| *any |= word);
         }
@@ -116,9 +118,10 @@ fn the_measured_rate_of_the_paper_comes_out_and_without_tightening_it_does_not()
     assert!((share(untightened) - 0.0585).abs() < 0.0015 && (compound([0.01; 6]) - 0.0585).abs() < 5e-5);
 }
 
-/// The mean over builds at many sizes, among them the edges of stages, and the worst single build.
+/// Checks the mean over builds at many sizes, among them the edges of stages, and the worst single
+/// build.
 #[test]
-fn the_rate_asked_for_is_not_exceeded_at_any_size() {
+fn the_requested_rate_is_not_exceeded_at_any_size() {
     for (capacity, asked, builds, questions, sizes) in [
         (100, 0.01, 60, 40_000, &[1, 50, 99, 100, 101, 299, 300, 301, 700, 1500, 3100, 6299, 6300, 6301][..]),
         (1, 0.05, 200, 4000, &[1, 2, 3, 4, 7, 8, 15, 31, 63, 127, 1023]),
@@ -154,7 +157,7 @@ fn the_rate_asked_for_is_not_exceeded_at_any_size() {
                     "n0 {capacity}, r {tightening}, {size} keys: {share:.3e}, predicted {:.3e}",
                     predicted.unwrap()
                 );
-                // Four standard errors of counting.
+                // Four standard errors of the count.
                 let slack = 4.0 * (asked / all).sqrt();
                 assert!(share <= asked + slack, "n0 {capacity}, {size} keys: {share} for {asked}");
             }
@@ -163,7 +166,7 @@ fn the_rate_asked_for_is_not_exceeded_at_any_size() {
 }
 
 #[test]
-fn the_predicted_rate_and_the_rate_of_the_bits_are_the_measured_one() {
+fn predicted_and_current_rates_match_the_measured_one() {
     for size in [500, 1000, 5000, 31_000, 200_000] {
         let (mut found, mut of_the_bits) = (0, 0.0);
         let (builds, questions) = (10, 300_000);
@@ -185,14 +188,16 @@ fn the_predicted_rate_and_the_rate_of_the_bits_are_the_measured_one() {
         }
         let measured = found as f64 / (builds * questions) as f64;
         let error = 4.0 / (found as f64).sqrt();
-        println!("{size}: measured {measured:.4e}, predicted {predicted:.4e}, of the bits {of_the_bits:.4e}");
+        println!(
+            "{size}: measured {measured:.4e}, predicted {predicted:.4e}, from the bits {of_the_bits:.4e}"
+        );
         assert!((measured / of_the_bits - 1.0).abs() < error, "{size}");
         assert!((measured / predicted - 1.0).abs() < error + 0.05, "{size}");
     }
 }
 
-/// Stages share the digest of a key. Were their errors tied together, strangers that one stage takes for members would
-/// be taken by another more often than others are.
+/// Stages share the digest of a key. If their errors were correlated, a false positive of one stage
+/// would be one of another stage more often than other keys.
 #[test]
 fn the_errors_of_stages_are_independent() {
     let (mut both, mut expected) = (0, 0.0);
@@ -200,7 +205,7 @@ fn the_errors_of_stages_are_independent() {
         let keys = Keys::of_build(build);
         let hasher = Hasher::fast(build);
         let strangers = hasher.digest_batch(&keys.strangers(1_000_000));
-        // Two stages as they follow each other, with rates high enough to see both err.
+        // Two consecutive stages, with rates high enough that both err on some keys.
         let answers: Vec<_> = [(0, 20_000, 0.02), (20_000, 40_000, 0.017)]
             .map(|(start, count, rate)| {
                 let spec = Spec::new(count, rate).unwrap().with_hasher(hasher.clone());
@@ -214,13 +219,13 @@ fn the_errors_of_stages_are_independent() {
         both += a.as_words().iter().zip(b.as_words()).map(|(a, b)| (a & b).count_ones()).sum::<u32>();
         expected += a.count() as f64 * b.count() as f64 / strangers.len() as f64;
     }
-    println!("both err {both} times, independent ones would {expected:.0}");
+    println!("both err {both} times, independent stages would {expected:.0} times");
     assert!((f64::from(both) - expected).abs() < 4.0 * expected.sqrt());
 }
 
 /// 21 bits per key where a tightening of one half needs 26.
 #[test]
-fn from_a_hundred_to_twenty_thousand_keys() {
+fn growing_from_100_to_20_000_keys_takes_21_bits_per_key() {
     let bits = |tightening, stage| {
         let mut filter = tuned(100, 0.01, options(tightening, 2, stage));
         fill_to(&mut filter, Keys::of_build(1), &mut 0, 20_000);
@@ -235,7 +240,7 @@ fn from_a_hundred_to_twenty_thousand_keys() {
 }
 
 #[test]
-fn it_grows_from_a_hundred_keys_to_ten_million() {
+fn a_filter_grows_from_100_keys_to_ten_million() {
     let mut filter = Scalable::with_capacity(100, 0.01).unwrap();
     let keys = Keys::of_build(2);
     let mut chunk = Vec::new();
@@ -259,9 +264,9 @@ fn same(a: &Scalable, b: &Scalable) -> bool {
 }
 
 #[test]
-fn batches_tiles_and_single_keys_make_the_same_filter_and_get_the_same_answers() {
+fn single_tile_and_batch_operations_agree() {
     let keys = Keys::of_build(3);
-    // With repetitions near and far, over the edges of stages and of groups of keys.
+    // With repetitions near and far, across the edges of stages and of groups of keys.
     let members: Vec<u64> = (0..40_000).map(|i| keys.member(i * i % 30_011 % (i + 1))).collect();
     let asked: Vec<u64> = members.iter().copied().chain(keys.strangers(5000)).collect();
     for level in Level::available() {
@@ -292,7 +297,7 @@ fn batches_tiles_and_single_keys_make_the_same_filter_and_get_the_same_answers()
 }
 
 #[test]
-fn a_file_gives_the_same_filter_back_and_it_goes_on_growing() {
+fn a_loaded_filter_continues_to_grow() {
     for stage in [Stage::Automatic, Stage::Partitioned, Stage::Compact] {
         let keys = Keys::of_build(4);
         let mut filter = tuned(500, 0.01, options(0.8, 3, stage));
@@ -317,7 +322,7 @@ fn a_file_gives_the_same_filter_back_and_it_goes_on_growing() {
 }
 
 #[test]
-fn a_mapped_filter_answers_and_is_not_changed() {
+fn a_mapped_filter_answers_lookups_and_is_not_changed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("grown.umbel");
     let mut filter = Scalable::with_capacity(100, 0.01).unwrap();
@@ -334,7 +339,7 @@ fn a_mapped_filter_answers_and_is_not_changed() {
 }
 
 #[test]
-fn what_it_cannot_do_is_refused_and_changes_nothing() {
+fn unsupported_operations_are_refused_and_change_nothing() {
     let mut filter = Scalable::with_capacity(100, 0.01).unwrap();
     filter.insert_batch(&Keys::of_build(7).members(90)).unwrap();
     let before = file::to_bytes(&filter, &file::Options::default()).unwrap();
@@ -362,7 +367,7 @@ fn what_it_cannot_do_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn filters_with_room_for_each_other_unite() {
+fn filters_with_enough_room_can_be_united() {
     let (a, b) = (Keys::of_build(9).members(400), Keys::of_build(10).members(500));
     let mut filter = Scalable::with_capacity(1000, 0.01).unwrap();
     let mut other = filter.try_clone_empty().unwrap();
@@ -371,7 +376,7 @@ fn filters_with_room_for_each_other_unite() {
     filter.union(&other).unwrap();
     assert_eq!((filter.contains_batch(&a).count(), filter.contains_batch(&b).count()), (400, 500));
     assert_eq!((filter.inserted(), filter.stages().next().unwrap().keys), (None, 900));
-    // One that has grown takes an empty one, and the other way round.
+    // A filter that has grown accepts an empty one, and the other way round.
     filter.insert_batch(&Keys::of_build(11).members(5000)).unwrap();
     let empty = filter.try_clone_empty().unwrap();
     let stages: Vec<_> = filter.stages().collect();
@@ -384,7 +389,7 @@ fn filters_with_room_for_each_other_unite() {
     assert!(grown.stages().count() == 1 && grown.stats().used_cells == 0 && grown.inserted() == Some(0));
 }
 
-/// A filter of a rate with these keys, and what it promises after all of `others` have come in.
+/// Returns a filter of `keys` and the union with filters of each of `others`.
 fn united(rate: f64, keys: &[u64], others: &[Vec<u64>]) -> Scalable {
     let mut filter = Scalable::with_capacity(100, rate).unwrap();
     filter.insert_batch(keys).unwrap();
@@ -397,12 +402,13 @@ fn united(rate: f64, keys: &[u64], others: &[Vec<u64>]) -> Scalable {
 }
 
 #[test]
-fn filters_that_have_grown_unite_and_promise_the_rates_of_their_stages_together() {
+fn a_union_of_grown_filters_promises_the_sum_of_their_rates() {
     let keys = |build| Keys::of_build(build).members(3000);
     let others = [keys(21), keys(22), keys(23)[..90].to_vec()];
     let mut filter = united(0.01, &keys(20), &others);
     let promised = filter.design().unwrap().rate;
-    // Two more filters of five stages each, 300 keys of which the first stages of the others have no room for.
+    // Two more filters of five stages each, and 300 keys for which the first stages of the others
+    // have no room.
     let more: f64 = (0..5).map(|i| 2.0 * 0.01 * 0.15 * 0.85f64.powi(i)).sum::<f64>() + 0.01 * 0.15;
     assert!((promised / (0.01 + more) - 1.0).abs() < 1e-9, "{promised} {more}");
     assert_eq!(filter.stages().count(), 16);
@@ -411,7 +417,7 @@ fn filters_that_have_grown_unite_and_promise_the_rates_of_their_stages_together(
     let now = filter.stats().rate_now;
     assert!(measured < promised && (measured / now - 1.0).abs() < 0.05, "{measured} {now} {promised}");
 
-    // It goes on growing, also from a file, and keeps that promise.
+    // It continues to grow, also after loading, and keeps its promised rate.
     let bytes = file::to_bytes(&filter, &file::Options::default()).unwrap();
     let loaded = file::from_bytes(&bytes, &KeyRing::new()).unwrap().filter;
     let Stored::Set(AnyFilter::Scalable(mut loaded)) = loaded else { panic!() };
@@ -430,14 +436,14 @@ fn filters_that_have_grown_unite_and_promise_the_rates_of_their_stages_together(
 }
 
 #[test]
-fn what_two_filters_both_have_is_counted_once_where_their_bits_show_it() {
+fn common_keys_are_counted_once_in_a_union() {
     let keys = Keys::of_build(26).members(90);
     let filter = united(0.01, &keys, std::slice::from_ref(&keys));
     assert_eq!(filter.stages().count(), 1, "one stage is enough for 90 keys");
     let [stage] = filter.stages().collect::<Vec<_>>()[..] else { panic!() };
     assert!((90..=100).contains(&stage.keys), "{stage:?}");
     assert_eq!(filter.design().unwrap().rate, 0.01);
-    // What was taken in once is in it.
+    // Merging the same keys again adds no stage and counts no key.
     let full = Keys::of_build(27).members(500);
     let mut filter = united(0.01, &full, &[Keys::of_build(28).members(450)]);
     let stages: Vec<_> = filter.stages().collect();
@@ -453,7 +459,7 @@ fn what_two_filters_both_have_is_counted_once_where_their_bits_show_it() {
 }
 
 #[test]
-fn a_promise_that_would_be_worth_nothing_is_not_made() {
+fn a_union_with_a_useless_rate_is_refused() {
     let keys: Vec<Vec<u64>> = (0..8).map(|build| Keys::of_build(40 + build).members(700)).collect();
     let mut filter = united(0.4, &keys[0], &keys[1..3]);
     let other = united(0.4, &keys[3], &keys[4..6]);
@@ -463,7 +469,7 @@ fn a_promise_that_would_be_worth_nothing_is_not_made() {
 }
 
 #[test]
-fn bad_parameters_are_named() {
+fn invalid_parameters_are_named() {
     let build = |tightening, growth| {
         let spec = Spec::new(1000, 0.01).unwrap().with_options(options(tightening, growth, Stage::Automatic));
         Scalable::build(&spec).map(drop)
@@ -485,7 +491,7 @@ fn bad_parameters_are_named() {
 }
 
 #[test]
-fn a_size_instead_of_a_rate_or_of_a_capacity_is_kept() {
+fn a_requested_size_is_kept() {
     for (n, m) in [(1000, 12_000), (1000, 40_000), (100_000, 2_000_000)] {
         let spec = Spec::from_given(Given { n: Some(n), m: Some(m), ..Given::default() }).unwrap();
         let plan = Scalable::plan(&spec).unwrap();
@@ -507,8 +513,8 @@ fn a_size_instead_of_a_rate_or_of_a_capacity_is_kept() {
 }
 
 #[test]
-fn an_end_of_growth_is_an_error_and_loses_nothing() {
-    // Rates shrink so fast that the digest itself would soon be too coarse; sizes end at 2^48 bits.
+fn the_end_of_growth_is_an_error_and_loses_nothing() {
+    // Rates shrink so fast that digests would soon be too short; sizes end at 2^48 bits.
     let options = options(1e-9, 1, Stage::Automatic);
     let mut filter = tuned(2, 0.5, options);
     let keys = Keys::of_build(12);
@@ -517,10 +523,10 @@ fn an_end_of_growth_is_an_error_and_loses_nothing() {
     assert!(matches!(error, Error::Full { kind: Kind::Scalable, .. }), "{error}");
     let inserted = filter.inserted().unwrap() as usize;
     assert!(inserted > 0 && members[..inserted].iter().all(|key| filter.contains(key)));
-    assert!(!filter.contains(&members[inserted]), "the first that was refused is not in");
+    assert!(!filter.contains(&members[inserted]), "the first refused key must not be found");
     assert!(matches!(filter.insert(&members[inserted]), Err(Error::Full { .. })));
 
-    // A second stage would make it 450 keys, of whose digests too many coincide for this rate.
+    // A second stage would allow 450 keys, and too many of their digests coincide for this rate.
     let mut filter = Scalable::with_capacity(150, 1e-15).unwrap();
     let error = filter.insert_batch(&members[..450]).unwrap_err();
     assert!(error.to_string().contains("digests of 64 bits"), "{error}");
@@ -560,7 +566,7 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn nothing_is_forgotten_in_any_history(
+    fn members_are_found_after_any_history(
         capacity in 1..40u64,
         growth in 1..4u32,
         partitioned in any::<bool>(),
