@@ -81,8 +81,8 @@ impl<F> Builder<F> {
         self
     }
 
-    /// Sets the hash function. The default is [`Hasher::fast`] with seed 0, for reproducible files; use
-    /// [`Hasher::keyed`] where strangers choose the keys.
+    /// Sets the hash function. The default is [`Hasher::fast`] with seed 0, for reproducible files;
+    /// use [`Hasher::keyed`] if attackers may choose the keys.
     pub fn hasher(mut self, hasher: Hasher) -> Self {
         self.spec = self.spec.with_hasher(hasher);
         self
@@ -94,7 +94,8 @@ impl<F> Builder<F> {
         self
     }
 
-    /// Returns the specification of these settings, for [`AnyFilter::build`](crate::AnyFilter::build).
+    /// Returns the specification of these settings, for
+    /// [`AnyFilter::build`](crate::AnyFilter::build).
     ///
     /// # Errors
     ///
@@ -118,8 +119,8 @@ impl<F: Build> Builder<F> {
     ///
     /// # Errors
     ///
-    /// If the settings are not sufficient, if two of them contradict each other, in which case the error names both, or
-    /// if there is not enough memory.
+    /// If the settings are not sufficient, if two of them contradict each other, in which case the
+    /// error names both, or if there is not enough memory.
     pub fn build(self) -> Result<F> {
         F::build(&self.spec()?)
     }
@@ -198,7 +199,8 @@ impl Builder<Deletable> {
 }
 
 impl Builder<Scalable> {
-    /// Sets how much tighter the rate of each stage is than that of the one before, between 0 and 1.
+    /// Sets the tightening ratio: the rate of a stage divided by that of the stage before, between
+    /// 0 and 1.
     pub fn tightening(mut self, ratio: f64) -> Self {
         self.spec.options_mut().scalable.tightening = ratio;
         self

@@ -1,7 +1,7 @@
 //! The error type of the library, and the nested types that describe a cause.
 //!
-//! Nothing in the library panics on input. Bad parameters, damaged files and filters that do not fit together are
-//! reported as an [`Error`], whose message states the problem and then the remedy.
+//! Nothing in the library panics on input. Bad parameters, damaged files and filters that do not
+//! fit together are reported as an [`Error`], whose message states the problem and then the remedy.
 
 use crate::aging::Timestamp;
 pub use crate::algebra::Mismatch;
@@ -17,8 +17,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The error type of this crate.
 ///
-/// [`source`](std::error::Error::source) returns the cause, which the message does not repeat: `{}` prints the message, and
-/// `{:#}` prints the message and its causes on one line.
+/// [`source`](std::error::Error::source) returns the cause, which the message does not repeat: `{}`
+/// prints the message, and `{:#}` prints the message and its causes on one line.
 ///
 /// ```
 /// use std::error::Error as _;
@@ -33,9 +33,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A parameter is outside the range in which the mathematics or the memory of a machine makes sense.
+    /// A parameter is outside the range in which the mathematics or the memory of a machine makes
+    /// sense.
     Parameter {
-        /// The parameter's name as the literature and the command line spell it (`n`, `p`, `m`, `k`, ...).
+        /// The parameter's name as the literature and the command line spell it (`n`, `p`, `m`,
+        /// `k`, ...).
         name: &'static str,
         /// The rejected value.
         got: String,
@@ -112,7 +114,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the error for a parameter that is out of range. Crates that build on this one report theirs with it, too.
+    /// Returns the error for a parameter that is out of range. Crates that build on this one report
+    /// theirs with it, too.
     ///
     /// ```
     /// let error = umbel::Error::parameter("depth", 0, "a number from 1 to 16");
@@ -226,8 +229,8 @@ impl std::error::Error for Error {
 
 /// Writes the causes of an error after its message if the alternate form `{:#}` was requested.
 ///
-/// Every error type of the workspace ends its `Display` with this, so that `{:#}` means the same for all of them (and for
-/// `anyhow::Error`): the message and its causes, separated by colons.
+/// Every error type of the workspace ends its `Display` with this, so that `{:#}` means the same
+/// for all of them (and for `anyhow::Error`): the message and its causes, separated by colons.
 #[doc(hidden)]
 pub fn write_causes(error: &dyn std::error::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if !f.alternate() {

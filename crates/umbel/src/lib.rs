@@ -30,8 +30,8 @@
 //! tuples, arrays and options of keys. The table in [`key`] lists the bytes that are hashed for
 //! each type. They are the same on every platform and in every language.
 //!
-//! **The integer 42 and the text "42" are different keys**, while `42u8`, `42i32` and `42usize` are one.
-//! A filter that the command line built from lines of text holds the text "42".
+//! **The integer 42 and the text "42" are different keys**, while `42u8`, `42i32` and `42usize` are
+//! one. A filter that the command line built from lines of text holds the text "42".
 //!
 //! [`Hashable`] makes a key of any value that implements `Hash`, for use within one process.
 //!
@@ -131,7 +131,7 @@
 //! | --- | --- | --- |
 //! | `files` | yes | `save`, which writes a file completely or not at all |
 //! | `mmap` | yes | `map`, and huge pages for large filters |
-//! | `secrets` | yes | [`Hasher::keyed`] (SipHash) and [`Hasher::sealed`] (BLAKE3) |
+//! | `secrets` | yes | [`Hasher::keyed`] (`SipHash`) and [`Hasher::sealed`] (BLAKE3) |
 //! | `literature` | yes | the hash families MD5 and SHA-1 of [`literature`] |
 //! | `serde` | no | `Serialize` and `Deserialize`, as the checked bytes of a file |
 //!

@@ -103,7 +103,8 @@ macro_rules! file_methods {
             ///
             /// # Errors
             ///
-            /// If the file cannot be mapped, its header is damaged, it holds another kind, or it needs a secret.
+            /// If the file cannot be mapped, its header is damaged, it holds another kind, or it
+            /// needs a secret.
             #[cfg(feature = "mmap")]
             pub fn map(path: impl AsRef<std::path::Path>) -> $crate::Result<$crate::file::Mapped<Self>> {
                 $crate::file::map(path, &$crate::hash::KeyRing::new())?.into_kind()
@@ -237,7 +238,8 @@ macro_rules! insert_methods {
                 new
             }
 
-            /// Inserts the key with this digest. Returns `true` if it was certainly not there before.
+            /// Inserts the key with this digest. Returns `true` if it was certainly not there
+            /// before.
             #[inline]
             pub fn insert_digest(&mut self, digest: $crate::Digest) -> bool {
                 let Ok(new) = $crate::Insert::insert_digest(self, digest);
@@ -288,7 +290,8 @@ macro_rules! try_insert_methods {
                 $crate::Insert::insert(self, key)
             }
 
-            /// Inserts the key with this digest. Returns `true` if it was certainly not there before.
+            /// Inserts the key with this digest. Returns `true` if it was certainly not there
+            /// before.
             ///
             /// # Errors
             ///
@@ -321,8 +324,8 @@ macro_rules! try_insert_methods {
             ///
             /// # Errors
             ///
-            /// [`Error::Full`]($crate::Error::Full) if there is no room for one of them. Those before it have been
-            /// inserted, those after it have not.
+            /// [`Error::Full`]($crate::Error::Full) if there is no room for one of them. Those
+            /// before it have been inserted, those after it have not.
             pub fn insert_batch<B: $crate::Batch + ?Sized>(&mut self, keys: &B) -> $crate::Result<()> {
                 $crate::Insert::insert_batch(self, keys)
             }
@@ -467,7 +470,8 @@ macro_rules! map_methods {
                 $crate::Map::get(self, key)
             }
 
-            /// Returns the value of the key with this digest; `None` if it is certainly not in the map.
+            /// Returns the value of the key with this digest; `None` if it is certainly not in the
+            /// map.
             #[inline]
             pub fn get_digest(&self, digest: $crate::Digest) -> Option<u64> {
                 $crate::Map::get_digest(self, digest)

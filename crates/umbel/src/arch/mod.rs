@@ -45,7 +45,8 @@ enum Isa {
 
 /// An algorithm written once for all instruction sets.
 ///
-/// `run` must be `#[inline(always)]`: only then is its body compiled with the features of the level.
+/// `run` must be `#[inline(always)]`: only then is its body compiled with the features of the
+/// level.
 pub(crate) trait Kernel {
     type Output;
     fn run<S: Simd>(self, simd: S) -> Self::Output;

@@ -19,8 +19,8 @@
 //!
 //! * F. Putze, P. Sanders and J. Singler. *Cache-, hash- and space-efficient Bloom filters.* ACM
 //!   Journal of Experimental Algorithmics 14, 2009. `PSS09`
-//! * O. Polychroniou and K. A. Ross. *Vectorized Bloom filters for advanced SIMD processors.* DaMoN
-//!   2014. `PR14`
+//! * O. Polychroniou and K. A. Ross. *Vectorized Bloom filters for advanced SIMD processors.*
+//!   `DaMoN` 2014. `PR14`
 //! * H. Lang, T. Neumann, A. Kemper and P. Boncz. *Performance-optimal filtering: Bloom overtakes
 //!   cuckoo at high throughput.* PVLDB 12(5), 2019. `LNKB19`
 //! * J. Apple. *Split block Bloom filters.* arXiv:2101.01719, 2021. `Apple21`
@@ -43,8 +43,8 @@ use std::sync::atomic::Ordering::Relaxed;
 /// more bits at a rate of 1 %, 9 % at 0.1 %. Below that, one line would waste too much, and keys
 /// take two to four lines.
 ///
-/// Line `j` of a key is chosen by `x_2j` of its probe stream; the position in lane `i` is bits `16 + 6i .. 22 + 6i`
-/// of `x_2j+1`.
+/// The number `x_2j` of a key's probe stream chooses its line `j`. The position in lane `i` is bits
+/// `16 + 6i .. 22 + 6i` of `x_2j+1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocked {
     lines: u64,
@@ -127,8 +127,8 @@ impl Places for LinePlaces {
     const EMPTY: LinePlaces = LinePlaces { line: [0; TILE], lanes: [0; TILE] };
 }
 
-/// Tests each key of a tile against its first line and returns the answers as a bit mask; with `FETCH`, also prefetches
-/// the first lines of the next tile.
+/// Tests each key of a tile against its first line and returns the answers as a bit mask; with
+/// `FETCH`, also prefetches the first lines of the next tile.
 #[inline(always)]
 fn first_lines<S: Simd, const FETCH: bool>(simd: S, lines: &[CacheLine], at: Pair<'_, LinePlaces>) -> u64 {
     let mut answer = 0;

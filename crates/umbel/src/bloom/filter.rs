@@ -121,7 +121,8 @@ impl BloomFilter {
         crate::builder::from_keys(keys, rate)
     }
 
-    /// Returns the number of keys and the rate it was planned for; `None` if it was made without a plan.
+    /// Returns the number of keys and the rate it was planned for; `None` if it was made without a
+    /// plan.
     pub fn design(&self) -> Option<Design> {
         each!(&self.0, filter => filter.design())
     }

@@ -7,7 +7,8 @@
 //!
 //! * Y. Collet. *xxHash: extremely fast hash algorithm.* Source code and specification, repository
 //!   `Cyan4973/xxHash`. `XXH3`
-//! * J.-P. Aumasson and D. J. Bernstein. *SipHash: a fast short-input PRF.* INDOCRYPT 2012. `AB12`
+//! * J.-P. Aumasson and D. J. Bernstein. *`SipHash`: a fast short-input PRF.* INDOCRYPT 2012.
+//!   `AB12`
 
 /// Computes XXH3-64 of the eight little-endian bytes of `value`.
 #[inline(always)]
@@ -33,8 +34,8 @@ pub(crate) const fn xxh3_u64(value: u64, seed: u64) -> u64 {
 #[cfg(feature = "secrets")]
 #[inline(always)]
 pub(crate) const fn sip13_u64(value: u64, k0: u64, k1: u64) -> u64 {
-    // SipHash-1-3: for each block of eight bytes, xor it into v3, do one round, and xor it into v0. There
-    // are two blocks, the value and the length; three more rounds finish.
+    // SipHash-1-3: for each block of eight bytes, xor it into v3, do one round, and xor it into v0.
+    // There are two blocks, the value and the length; three more rounds finish.
     let mut v = [
         k0 ^ 0x736f_6d65_7073_6575,
         k1 ^ 0x646f_7261_6e64_6f6d,

@@ -15,8 +15,8 @@
 //! * A. Kirsch and M. Mitzenmacher. *Less hashing, same performance: building a better Bloom
 //!   filter.* ESA 2006. `KM06`
 
-/// The constant `C`: a multiplier with good spectral properties for multiplicative generators modulo 2^64
-/// (Steele and Vigna 2021).
+/// The constant `C`: a multiplier with good spectral properties for multiplicative generators
+/// modulo 2^64 (Steele and Vigna 2021).
 pub const MULTIPLIER: u64 = 0xf135_7aea_2e62_a9c5;
 
 /// The powers `C^0` to `C^7`, which yield the first eight elements of a stream without a chain of

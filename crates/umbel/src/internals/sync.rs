@@ -1,4 +1,5 @@
-//! Locks without poisoning. A panic is reported when its thread is joined; the guarded data stay usable.
+//! Locks without poisoning. A panic is reported when its thread is joined; the guarded data stay
+//! usable.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -30,10 +30,11 @@ impl Buffer {
         self.append([], bytes);
     }
 
-    /// Appends a part of a composite key: the length of its bytes as 8 bytes little-endian, then the bytes.
+    /// Appends a part of a composite key: the length of its bytes as 8 bytes little-endian, then
+    /// the bytes.
     ///
-    /// A shorter length would put numbers at odd offsets. The hash function then reads words that span
-    /// two recent stores, and waits for both to leave the processor's store buffer.
+    /// A shorter length would put numbers at odd offsets. The hash function then reads words that
+    /// span two recent stores, and waits for both to leave the processor's store buffer.
     #[inline(always)]
     pub(super) fn push_part<K: Key>(&mut self, part: &K) {
         part.with_bytes(|bytes| self.append((bytes.len() as u64).to_le_bytes(), bytes));

@@ -18,7 +18,8 @@ macro_rules! byte_keys {
                 f(self.as_ref())
             }
 
-            // Not through `with_bytes`: a closure that is not inlined is compiled without the instruction set.
+            // Not through `with_bytes`: a closure that is not inlined is compiled without the
+            // instruction set.
             #[inline(always)]
             fn digest(&self, hasher: &Hasher) -> Digest {
                 hasher.digest_bytes(self.as_ref())

@@ -8,13 +8,14 @@ use std::hash::Hash;
 
 /// A key made from any value that implements [`Hash`], for use within one process.
 ///
-/// The bytes of this key are those that the value's `Hash` implementation writes. They depend on the
-/// platform and on the releases of the compiler and of the crate that defines the type. A filter of such
-/// keys may be saved, but **another process or release may not find the keys again**. For keys with
-/// documented bytes, use a type from the [table of keys](crate::key), or implement [`Key`].
+/// The bytes of this key are those that the value's `Hash` implementation writes. They depend on
+/// the platform and on the releases of the compiler and of the crate that defines the type. A
+/// filter of such keys may be saved, but **another process or release may not find the keys
+/// again**. For keys with documented bytes, use a type from the [table of keys](crate::key), or
+/// implement [`Key`].
 ///
-/// The filter's own hasher receives all of these bytes, so a `keyed` or `sealed` filter is as strong as
-/// with any other key.
+/// The filter's own hasher receives all of these bytes, so a `keyed` or `sealed` filter is as
+/// strong as with any other key.
 ///
 /// Look up a key with the type that was inserted, or with a type that hashes alike, as `String` and
 /// `str` do. `Hashable(&value)` and `value` are in general different keys.

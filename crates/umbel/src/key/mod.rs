@@ -20,16 +20,17 @@
 //! | [`Hashable`], for every `T: Hash` | not documented: within one process only | |
 //!
 //! Within one type, different values have different bytes: `("a", "bc")` is not `("ab", "c")`, and
-//! `Some("")` is not `None`. Values of different types are the same key if their bytes are equal. The
-//! last column lists where this is intended; elsewhere it is a coincidence, such as an `Ipv4Addr` and a
-//! text of four bytes. A filter that holds several types avoids coincidences with a tag:
-//! `("address", address)`. The integer 42 and the text "42" are different keys.
+//! `Some("")` is not `None`. Values of different types are the same key if their bytes are equal.
+//! The last column lists where this is intended; elsewhere it is a coincidence, such as an
+//! `Ipv4Addr` and a text of four bytes. A filter that holds several types avoids coincidences with
+//! a tag: `("address", address)`. The integer 42 and the text "42" are different keys.
 //!
-//! Keys are compared by their bytes alone. `Path::new("a//b")` and `Path::new("a/b")` are equal paths,
-//! but different keys. An IPv4 address and the IPv6 address that it is mapped to are different keys.
+//! Keys are compared by their bytes alone. `Path::new("a//b")` and `Path::new("a/b")` are equal
+//! paths, but different keys. An IPv4 address and the IPv6 address that it is mapped to are
+//! different keys.
 //!
-//! Slices and vectors of keys other than bytes are not keys but a [`Batch`]: many keys at once. So is
-//! an [`Arena`] of byte strings in one buffer.
+//! Slices and vectors of keys other than bytes are not keys but a [`Batch`]: many keys at once. So
+//! is an [`Arena`] of byte strings in one buffer.
 
 mod addresses;
 mod arena;
@@ -118,8 +119,8 @@ pub trait Key {
         hash_each(keys.iter(), hasher, digests);
     }
 
-    /// Calls `f` with the bytes of an array of such keys. Only `u8` overrides this: an array of bytes is a
-    /// byte string, and two implementations of `Key` for arrays would overlap.
+    /// Calls `f` with the bytes of an array of such keys. Only `u8` overrides this: an array of
+    /// bytes is a byte string, and two implementations of `Key` for arrays would overlap.
     #[doc(hidden)]
     #[inline(always)]
     fn with_array_bytes<R>(array: &[Self], f: impl FnOnce(&[u8]) -> R) -> R

@@ -288,7 +288,8 @@ pub(crate) fn map_file(file: &File) -> io::Result<Mmap> {
 /// Returns the words of lines.
 #[inline(always)]
 pub(crate) fn as_words(lines: &[CacheLine]) -> &[u64] {
-    // SAFETY: a `CacheLine` is eight `u64` in C layout without padding (its size equals its alignment).
+    // SAFETY: a `CacheLine` is eight `u64` in C layout without padding (its size equals its
+    // alignment).
     unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * LINE_WORDS) }
 }
 

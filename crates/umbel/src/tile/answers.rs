@@ -44,7 +44,8 @@ impl Answers {
         Answers { tiles: vec![0; keys.div_ceil(TILE)], len: 0 }
     }
 
-    /// Appends the answers of a tile. All tiles but the last are full, which keeps key `i` at bit `i`.
+    /// Appends the answers of a tile. All tiles but the last are full, which keeps key `i` at bit
+    /// `i`.
     #[inline(always)]
     pub(crate) fn push_tile(&mut self, tile: u64, len: usize) {
         debug_assert!(self.len.is_multiple_of(TILE) && (1..=TILE).contains(&len));

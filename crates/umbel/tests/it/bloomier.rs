@@ -357,8 +357,8 @@ fn maps_are_built_as_planned() {
             assert_eq!((plan.hashes, plan.rate), (stats.hashes, stats.rate_now), "{kind} {n}");
             assert!(plan.rate <= rate && stats.capacity == Some(n), "{kind} {n}");
         }
-        // Half the memory of the published arrangement is more than enough, and a plan never exceeds
-        // the requested size.
+        // Half the memory of the published arrangement is more than enough, and a plan never
+        // exceeds the requested size.
         let given = Given { n: Some(100_000), m: Some(2_000_000), ..Given::default() };
         let planned = plan(kind, &Spec::from_given(given).unwrap()).unwrap();
         assert!(planned.stored_bits <= 2_000_000 && planned.rate < 0.05, "{kind}: {planned:?}");
