@@ -301,8 +301,8 @@ pub(crate) fn read_near<const N: usize>(words: &[u64], start: u64) -> u64 {
     read_bytes::<N>(words, start / 8) >> (start % 8)
 }
 
-/// Reads `N` bytes from `byte` on, at most 8, in the byte order of files. Bytes beyond the end are
-/// 0.
+/// Reads `N` bytes from `byte` on, at most 8, in the byte order of files. Bytes beyond the end
+/// are 0.
 #[inline(always)]
 pub(crate) fn read_bytes<const N: usize>(words: &[u64], byte: u64) -> u64 {
     let len = words.len() as u64 * 8;

@@ -60,12 +60,12 @@ fn reading_at_a_time_equals_advancing_to_it() {
         }
         let before = filter.contains_batch(&keys);
         for now in (900..1400).chain([u64::MAX]) {
-            let mut told = filter.try_clone().unwrap();
+            let mut advanced = filter.try_clone().unwrap();
             // A time in the past counts as the latest one.
-            let _ = told.advance(at(now));
+            let _ = advanced.advance(at(now));
             let read = filter.at(at(now));
-            assert!(read.contains_batch(&keys).iter().eq(told.contains_batch(&keys).iter()), "{now}");
-            assert_eq!(format!("{:?}", read.stats()), format!("{:?}", told.stats()), "{now}");
+            assert!(read.contains_batch(&keys).iter().eq(advanced.contains_batch(&keys).iter()), "{now}");
+            assert_eq!(format!("{:?}", read.stats()), format!("{:?}", advanced.stats()), "{now}");
         }
         assert!(
             filter.contains_batch(&keys).iter().eq(before.iter()),
@@ -525,15 +525,18 @@ fn the_rate_of_held_keys_reveals_a_burst() {
         second(&mut even, number);
         even.insert_batch(part);
     }
-    let told = even.rate_of_held().unwrap();
-    assert!(told < 0.0102 && (told / even.predicted_rate(capacity).unwrap() - 1.0).abs() < 0.02, "{told}");
-    assert!((measured(&even) / told - 1.0).abs() < 0.2, "{told}");
+    let held_rate = even.rate_of_held().unwrap();
+    assert!(
+        held_rate < 0.0102 && (held_rate / even.predicted_rate(capacity).unwrap() - 1.0).abs() < 0.02,
+        "{held_rate}"
+    );
+    assert!((measured(&even) / held_rate - 1.0).abs() < 0.2, "{held_rate}");
     // If all come in one second, they go into an eighth of the memory.
     let mut burst = build(capacity, rate, window, generations);
     second(&mut burst, 0);
     burst.insert_batch(&members[..]);
-    let told = burst.rate_of_held().unwrap();
-    assert!(burst.predicted_rate(burst.held()).unwrap() < 0.01 && told > 0.3, "{told}");
-    assert!(measured(&burst) > told, "keys mistaken for repeated ones are not held: {told}");
+    let held_rate = burst.rate_of_held().unwrap();
+    assert!(burst.predicted_rate(burst.held()).unwrap() < 0.01 && held_rate > 0.3, "{held_rate}");
+    assert!(measured(&burst) > held_rate, "keys mistaken for repeated ones are not held: {held_rate}");
     assert_eq!(build(capacity, rate, window, generations).rate_of_held().unwrap(), 0.0);
 }

@@ -142,14 +142,19 @@ fn the_filter_estimates_its_own_deletability() {
             filter.insert_batch(&keys[..]);
             let removable = keys.iter().filter(|key| filter.would_remove(*key) == Removed::Removed).count();
             let share = removable as f64 / load as f64;
-            let (said, formula) =
+            let (reported, formula) =
                 (filter.deletability(), filter.predicted_deletability(load).expect("valid"));
-            println!("{region_bits} bits, {load} keys: {share:.4}, said {said:.4}, formula {formula:.4}");
-            assert!((said - share).abs() < 0.015, "{region_bits} bits, {load} keys: {share}, said {said}");
-            assert!((said - formula).abs() < 0.015);
+            println!(
+                "{region_bits} bits, {load} keys: {share:.4}, reported {reported:.4}, formula {formula:.4}"
+            );
+            assert!(
+                (reported - share).abs() < 0.015,
+                "{region_bits} bits, {load} keys: {share}, reported {reported}"
+            );
+            assert!((reported - formula).abs() < 0.015);
             let details = filter.stats().details;
             assert!(
-                details.contains(&("deletability", said))
+                details.contains(&("deletability", reported))
                     && details.contains(&("regions", filter.regions() as f64))
             );
             assert!(details.contains(&("collided regions", filter.collided_regions() as f64)));
@@ -170,18 +175,18 @@ fn deletability_decays_as_keys_are_replaced() {
     let mut filter = Deletable::with_capacity(2_000, 0.01).expect("enough memory");
     let keys = Keys::of_build(7);
     let mut live: Vec<u64> = Vec::new();
-    let mut said = Vec::new();
+    let mut reported = Vec::new();
     for round in 0..40 {
         let fresh: Vec<u64> = (round * 1000..(round + 1) * 1000).map(|i| keys.member(i)).collect();
         filter.insert_batch(&fresh[..]);
         live.extend(&fresh);
         let removable = live.iter().filter(|key| filter.would_remove(*key) == Removed::Removed).count();
-        said.push(filter.deletability());
+        reported.push(filter.deletability());
         let share = removable as f64 / live.len() as f64;
         // The keys that remain are those that cannot be removed, so the share says less and less
         // about new ones.
         if round == 0 {
-            assert!((share - said[0]).abs() < 0.03, "{share}, said {}", said[0]);
+            assert!((share - reported[0]).abs() < 0.03, "{share}, reported {}", reported[0]);
         }
         let before = filter.collided_regions();
         live.retain(|key| filter.remove(key) != Removed::Removed);
@@ -189,8 +194,11 @@ fn deletability_decays_as_keys_are_replaced() {
         assert!(live.iter().all(|key| filter.contains(key)), "round {round}: a member is missing");
         assert_eq!(filter.inserted(), Some(live.len() as u64));
     }
-    println!("{said:.3?}");
-    assert!(said[0] > 0.98 && said.is_sorted_by(|a, b| a >= b) && said[39] < 0.01, "{said:?}");
+    println!("{reported:.3?}");
+    assert!(
+        reported[0] > 0.98 && reported.is_sorted_by(|a, b| a >= b) && reported[39] < 0.01,
+        "{reported:?}"
+    );
     filter.clear();
     assert_eq!((filter.collided_regions(), filter.stats().used_cells), (0, 0));
 }

@@ -217,16 +217,16 @@ fn single_tile_and_batch_insertions_agree() {
         let new: Vec<bool> = list.iter().map(|key| single.insert(key).unwrap()).collect();
         batch.insert_batch(&list[..]).unwrap();
         let digests = single.hasher().digest_batch(&list[..]);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for tile in digests.chunks(50) {
             let answer = tiles.insert_tile_new(tile).unwrap();
-            told.extend((0..tile.len()).map(|i| answer >> i & 1 == 1));
+            reported.extend((0..tile.len()).map(|i| answer >> i & 1 == 1));
         }
         let mut long = build(kind, 9000, 0.01);
         let answer = long.insert_tile_new(&digests).unwrap();
         assert!((0..64).all(|i| new[i] == (answer >> i & 1 == 1)), "{kind}: answers for the first 64");
         assert!(bytes(&single) == bytes(&long), "{kind}: the rest must be inserted, too");
-        assert_eq!(new, told, "{kind}");
+        assert_eq!(new, reported, "{kind}");
         assert!(bytes(&single) == bytes(&batch) && bytes(&single) == bytes(&tiles), "{kind}");
         let strangers: Vec<u64> = (0..3000).map(|i| keys.stranger(i)).collect();
         for asked in [&list[..], &strangers] {

@@ -204,9 +204,9 @@ impl<L: Layout> Checked<L> {
                     let new = self.filter.insert_tile_new(tile);
                     for (i, (key, digest)) in keys.iter().zip(tile).enumerate() {
                         let before = one_by_one.contains_digest(*digest);
-                        let said = one_by_one.insert_digest(*digest);
-                        prop_assert_eq!(new >> i & 1 == 1, said, "bit {} of {}", i, tile.len());
-                        self.note(key.clone(), before, said)?;
+                        let reported = one_by_one.insert_digest(*digest);
+                        prop_assert_eq!(new >> i & 1 == 1, reported, "bit {} of {}", i, tile.len());
+                        self.note(key.clone(), before, reported)?;
                     }
                     prop_assert_eq!(
                         new.checked_shr(tile.len() as u32).unwrap_or(0),

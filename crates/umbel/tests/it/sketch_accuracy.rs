@@ -51,14 +51,15 @@ fn distinct_counts_are_unbiased_and_keep_their_stated_errors() {
                 })
                 .collect();
             let (mean, deviation) = moments(&estimates.iter().map(|count| count.value).collect::<Vec<_>>());
-            let (said, _) = moments(&estimates.iter().map(|count| count.standard_error).collect::<Vec<_>>());
-            println!("2^{precision} registers, {n} keys: {mean:.2} ± {deviation:.2}, said {said:.2}");
+            let (stated, _) =
+                moments(&estimates.iter().map(|count| count.standard_error).collect::<Vec<_>>());
+            println!("2^{precision} registers, {n} keys: {mean:.2} ± {deviation:.2}, stated {stated:.2}");
             // The remaining bias falls with the number of registers.
             let (bias, chance) = ((mean - n as f64).abs(), deviation / (builds as f64).sqrt());
             assert!(bias <= load + 4.0 * chance, "precision {precision}, {n} keys: {mean}");
             assert!(
-                (0.75..1.15).contains(&(deviation / said)),
-                "{precision}, {n} keys: {deviation}, said {said}"
+                (0.75..1.15).contains(&(deviation / stated)),
+                "{precision}, {n} keys: {deviation}, stated {stated}"
             );
         }
     }

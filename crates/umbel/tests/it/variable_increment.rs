@@ -288,12 +288,12 @@ fn errors_name_the_settings_of_the_caller() {
     };
     // The size is given in bits.
     let given = Given { n: Some(1000), p: Some(0.01), m: Some(5000), k: None };
-    let said = error(given, Scheme::default());
-    assert!(said.contains("m = 714") && said.contains("counted in counters of 7 bits"), "{said}");
+    let message = error(given, Scheme::default());
+    assert!(message.contains("m = 714") && message.contains("counted in counters of 7 bits"), "{message}");
     // The width follows from the increments; 4095 is the largest that fits.
     let given = Given { n: Some(1000), p: Some(0.01), ..Given::default() };
-    let said = error(given, Scheme::set(&[1, 4096]));
-    assert!(said.contains("bits per cell = 17") && said.contains("4095 is the largest"), "{said}");
+    let message = error(given, Scheme::set(&[1, 4096]));
+    assert!(message.contains("bits per cell = 17") && message.contains("4095 is the largest"), "{message}");
     let spec = |largest| {
         let mut options = umbel::spec::KindOptions::default();
         options.variable_increment.scheme = Scheme::set(&[4, largest]);

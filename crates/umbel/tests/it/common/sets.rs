@@ -69,9 +69,9 @@ pub fn check_every_way<S: Set>(empty: &S, members: &[u64], asked: &[u64]) {
         by_batch.insert_batch(members).expect("owned memory");
         by_tile.insert_tile(&member_digests).expect("owned memory");
         for (tile, new) in member_digests.chunks(TILE).zip(new.chunks(TILE)) {
-            let said = by_new.insert_tile_new(tile).expect("owned memory");
+            let reported = by_new.insert_tile_new(tile).expect("owned memory");
             let expected = new.iter().rev().fold(0, |bits, new| bits << 1 | u64::from(*new));
-            assert_eq!(said, expected, "{level}");
+            assert_eq!(reported, expected, "{level}");
         }
         at_once
             .insert_tile_new(&member_digests)
