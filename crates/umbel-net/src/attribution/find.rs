@@ -15,7 +15,7 @@ pub struct Finding {
     /// The pair, and the times when it communicated in the epoch.
     pub listed: Listed,
     /// The match with the most blocks; `None` if payloads were
-    /// [winnowed](super::Method::Winnowing). Positions are modulo [`WINDOW`](super::WINDOW) blocks.
+    /// [winnowed](super::Method::Winnowing). Positions are modulo [`WINDOW`] blocks.
     pub hit: Option<Hit>,
     /// The number of matching blocks; with [winnowing](super::Method::Winnowing), the number of
     /// different ones.
@@ -31,7 +31,7 @@ pub struct Finding {
 
 impl Finding {
     /// Returns the byte of the payload at which the excerpt begins, modulo
-    /// [`WINDOW`](super::WINDOW) blocks, if it is known.
+    /// [`WINDOW`] blocks, if it is known.
     pub fn position(&self) -> Option<u64> {
         self.hit.map(|hit| hit.position)
     }
