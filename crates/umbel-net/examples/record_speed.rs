@@ -1,5 +1,5 @@
-//! How fast payloads are recorded, on one core and with the packets in memory, beside a plain read of the same bytes. They take turns, and
-//! each time is the best of five.
+//! Measures the speed of recording payloads, on one core and with the packets in memory, next to a
+//! plain read of the same bytes. The cases take turns, and each time is the best of five.
 //!
 //! ```text
 //! cargo run --release -p umbel-net --example record_speed [MiB of payload]
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut reads = Vec::new();
     let mut recordings = vec![Vec::new(); 2 * Method::ALL.len()];
     let mut kept = vec![0; recordings.len()];
-    // In turns, so that what disturbs one disturbs all.
+    // The cases take turns, so that a disturbance affects all of them.
     for _ in 0..ROUNDS {
         let start = Instant::now();
         black_box(packets.iter().map(|packet| read(packet.payload)).fold(0, u64::wrapping_add));
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             *kept = sizes?.iter().sum();
         }
     }
-    // What disturbs makes it slower, never faster.
+    // Disturbances only make it slower, so the best time counts.
     let best = |times: Vec<Duration>| times.into_iter().min().unwrap_or_default();
     let plain = best(reads);
     println!("{:<28} {:>8.0} {:>12}", "plain read", speed(plain), "");
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A segment of one of a thousand streams, with a payload that looks random.
+/// Returns a segment of one of a thousand streams, with a pseudorandom payload.
 fn frame(number: u32) -> Vec<u8> {
     let hasher = Hasher::fast(number.into());
     let [.., high, low] = (40 + PAYLOAD as u32).to_be_bytes();
@@ -77,7 +77,7 @@ fn frame(number: u32) -> Vec<u8> {
     frame
 }
 
-/// The sum of a payload's words.
+/// Returns the sum of a payload's words.
 fn read(payload: &[u8]) -> u64 {
     payload.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).fold(0, u64::wrapping_add)
 }

@@ -1,11 +1,13 @@
-//! How fast signatures are found: filters in front of an exact table against the automaton of Aho and Corasick.
+//! Measures the speed of finding signatures: filters in front of an exact table against the
+//! automaton of Aho and Corasick.
 //!
 //! `cargo run --release -p umbel-net --example scan_speed -- [MiB of data] [signatures...]`
 //!
-//! Signatures have 8 to 64 bytes. The data is random, or random with a signature in every kilobyte, or nothing but starts of signatures, cut
-//! anywhere and put one after the other. Both search the same data, find the same, and take turns; each time is the best of three. With
-//! few signatures the automaton is tried in two forms, and the faster one counts. `plain` is the published method, where every place of the
-//! data is asked of every length.
+//! Signatures have 8 to 64 bytes. The data is random, or random with a signature in every kilobyte,
+//! or consists of starts of signatures only, cut anywhere and concatenated. Both methods search the
+//! same data, find the same, and take turns; each time is the best of three. With few signatures
+//! the automaton is tried in two forms, and the faster one counts. `plain` is the published method,
+//! where every place of the data is tested for every length.
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use std::convert::Infallible;
@@ -60,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             |kind| AhoCorasick::builder().match_kind(MatchKind::Standard).kind(Some(kind)).build(&signatures);
         let mut automata = vec![automaton(AhoCorasickKind::ContiguousNFA)?];
         if count <= 1_000 {
-            // With more signatures a full table of transitions would take gigabytes.
+            // With more signatures, a full transition table would take gigabytes.
             automata.push(automaton(AhoCorasickKind::DFA)?);
         }
         let memory = scanner.memory();
@@ -76,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     exact.run(&data, |data| automaton.find_overlapping_iter(data).count());
                 }
             }
-            // Where each byte is asked of every length, a part of the data tells enough.
+            // Testing every byte for every length is slow, so a part of the data is enough.
             let mut slow = Best::default();
             slow.run(&data[..size / 16], |data| by_filters(&plain, data));
             assert_eq!(filters.found, exact.found, "both find the same");
@@ -97,7 +99,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Random data with a signature in about every kilobyte.
+/// Returns random data with a signature in about every kilobyte.
 fn planted(random: &mut Random, signatures: &[Vec<u8>], size: usize) -> Vec<u8> {
     let mut data = random.bytes(size);
     for _ in 0..size / 1000 {
@@ -108,7 +110,7 @@ fn planted(random: &mut Random, signatures: &[Vec<u8>], size: usize) -> Vec<u8> 
     data
 }
 
-/// Starts of signatures, one after the other.
+/// Returns starts of signatures, one after the other.
 fn pieces(random: &mut Random, signatures: &[Vec<u8>], size: usize) -> Vec<u8> {
     let mut data = Vec::with_capacity(size + 64);
     while data.len() < size {
@@ -128,7 +130,7 @@ fn by_filters(scanner: &Scanner, data: &[u8]) -> usize {
     found
 }
 
-/// The best speed of several runs in megabytes per second, and how much was found.
+/// The best speed of several runs in megabytes per second, and the number of findings.
 #[derive(Default)]
 struct Best {
     speed: f64,

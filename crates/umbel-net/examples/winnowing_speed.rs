@@ -1,9 +1,10 @@
-//! How fast payloads are cut by their content.
+//! Measures the speed of winnowing.
 //!
 //! `cargo run --release -p umbel-net --example winnowing_speed -- [MiB of data]`
 //!
-//! Windows of 64 positions and an overlap of 8 bytes. The data is random, or words of a small vocabulary, or one byte again and again; it is cut
-//! whole, as packets of 1460 bytes, or as a stream of such pieces. Each time is the best of five.
+//! Windows have 64 positions, and blocks overlap by 8 bytes. The data is random, or words of a
+//! small vocabulary, or a single byte repeated. It is cut whole, as packets of 1460 bytes, or as a
+//! stream of such pieces. Each time is the best of five.
 
 use std::env;
 use std::error::Error;
@@ -28,7 +29,7 @@ fn words(count: usize) -> Vec<u8> {
     text
 }
 
-/// The shortest time of one way to cut, and how many blocks there are.
+/// Returns the shortest time of a run, and the number of blocks.
 fn best(mut run: impl FnMut(&mut u64)) -> (Duration, u64) {
     let rounds = (0..5).map(|_| {
         let (mut count, start) = (0, Instant::now());

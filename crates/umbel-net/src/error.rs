@@ -10,8 +10,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The error type of this crate.
 ///
-/// [`source`](std::error::Error::source) returns the cause, which the message does not repeat: `{}` prints the message, and
-/// `{:#}` prints the message and its causes on one line.
+/// [`source`](std::error::Error::source) returns the cause, which the message does not repeat: `{}`
+/// prints the message alone, and `{:#}` prints the message and its causes on one line.
 ///
 /// ```
 /// use std::error::Error as _;
@@ -24,7 +24,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// An error of the filter library: a parameter is out of range, or a filter is full, ...
+    /// An error from the filter library, such as a parameter out of range or a full filter.
     Filter(umbel::Error),
     /// The system refused an operation on a file.
     Io {
@@ -46,7 +46,7 @@ pub enum Error {
     NotACapture {
         /// The name of the input.
         name: PathBuf,
-        /// The contents instead, as a clause.
+        /// The actual contents, as a clause of the message.
         found: String,
     },
     /// A folder for a store holds other files.
@@ -95,7 +95,7 @@ impl Error {
     }
 }
 
-/// Errors about files become this crate's own, so that callers match one variant for each.
+/// Maps errors about files to this crate's own variants, so that callers match one variant each.
 impl From<umbel::Error> for Error {
     fn from(error: umbel::Error) -> Error {
         match error {
@@ -150,7 +150,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // Its message is this one's, so its cause is, too.
+            // The message is the inner error's, so the cause is the inner error's cause, too.
             Error::Filter(error) => error.source(),
             Error::Io { source, .. } => Some(source),
             Error::Format { problem, .. } => Some(problem),

@@ -1,9 +1,12 @@
-//! Packets that run in a circle are noticed by a filter in their header (Whitaker and Wetherall 2002, "Icarus").
+//! Detection of packets that travel in a loop, by a Bloom filter in their header (Whitaker and
+//! Wetherall 2002, "Icarus").
 //!
-//! Every interface has a [mask](crate::mask) of a few bits and sets them in the header of each packet that passes. If they
-//! were all set before, the packet has perhaps been here. It may also be chance, so a packet has a few reprieves; when they
-//! are spent, a failure, which empties the filter and gives the reprieves back; and when these are spent too, it is
-//! dropped. Nothing is stored in the router, nothing is allocated, and no packet in a loop escapes.
+//! Every interface has a [mask](crate::mask) of a few bits and sets them in the header of each
+//! packet that passes. If all of them were set already, the packet may have been here before. It
+//! may also be chance, so a packet has a few *reprieves*, which let it pass unchanged. When those
+//! are spent, it spends a *failure*, which empties the filter and restores the reprieves. When the
+//! failures are spent, too, the packet is dropped. Routers store nothing and allocate nothing, and
+//! no packet in a loop escapes.
 //!
 //! ```
 //! use umbel_net::loops::{Allowance, Header, Interface, Verdict};
@@ -16,26 +19,31 @@
 //! assert!(hops.by_ref().count() <= allowance.most_hops(4) as usize);
 //! ```
 //!
-//! [`dropped`] tells how many packets that are in no loop are lost all the same.
+//! [`dropped`] computes how many packets outside any loop are lost by chance.
+//!
+//! # References
+//!
+//! * A. Whitaker and D. Wetherall. *Forwarding without loops in Icarus.* OPENARCH 2002. `WW02`
 
 use crate::mask::Mask;
 use crate::{Error, Result};
 
-/// How often a packet may look as if it ran in a circle.
+/// The number of times a packet may look as if it were in a loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowance {
-    /// How often the filter is emptied.
+    /// The number of times the filter is emptied.
     pub failures: u8,
-    /// How often nothing is done before that, each time anew.
+    /// The number of times the packet passes unchanged before each failure.
     pub reprieves: u8,
 }
 
 impl Allowance {
-    /// How many hops a packet in a loop of so many interfaces makes at most, from the one where it enters, before it is
-    /// dropped.
+    /// Returns the largest number of hops that a packet makes in a loop of this many interfaces,
+    /// counted from the interface where it enters, before it is dropped.
     ///
-    /// Until the filter holds all masks of the loop it takes one round. After that every hop costs a reprieve or a failure,
-    /// and a failure empties the filter: 1 + failures rounds, and as often the reprieves, and the hops that failed.
+    /// The filter holds all masks of the loop after one round. After that every hop costs a
+    /// reprieve or a failure, and a failure empties the filter. So there are 1 + failures rounds,
+    /// the reprieves of each round, and the hops that spent a failure.
     ///
     /// ```
     /// use umbel_net::loops::Allowance;
@@ -48,7 +56,8 @@ impl Allowance {
     }
 }
 
-/// How many bits an interface sets in a header of so many (Whitaker and Wetherall 2002).
+/// Returns the number of bits that an interface sets in a header of `bits` bits (Whitaker and
+/// Wetherall 2002).
 ///
 /// ```
 /// use umbel_net::loops::weight;
@@ -62,20 +71,20 @@ pub fn weight(bits: u32) -> u32 {
     }
 }
 
-/// What is to be done with a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It was not here since its filter was empty.
+    /// Forward it: its filter shows that it was not here since the filter was last empty.
     Forward,
-    /// It was perhaps here, and had a reprieve.
+    /// Forward it: it may have been here, and spent a reprieve.
     Reprieved,
-    /// It was perhaps here, had no reprieve, and its filter was emptied.
+    /// Forward it: it may have been here, had no reprieve left, and its filter was emptied.
     Emptied,
-    /// It was perhaps here, and has neither reprieve nor failure left.
+    /// Drop it: it may have been here, and has neither a reprieve nor a failure left.
     Drop,
 }
 
-/// What a packet carries: 32 `W` bits, and what is left to it of its [`Allowance`].
+/// The fields that a packet carries: a filter of 32 `W` bits, and the rest of its [`Allowance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header<const W: usize> {
     filter: Mask<W>,
@@ -83,13 +92,13 @@ pub struct Header<const W: usize> {
 }
 
 impl<const W: usize> Header<W> {
-    /// Of a packet that has passed no interface yet.
+    /// Returns the header of a packet that has not passed any interface yet.
     pub const fn new(allowance: Allowance) -> Header<W> {
         Header { filter: Mask::EMPTY, left: allowance }
     }
 
-    /// From what came over the wire: the words of the filter, and what is left. More than the network allows is not
-    /// believed.
+    /// Returns the header received over the wire, from the words of the filter and the remaining
+    /// allowance. The remainder is capped at the allowance of the network.
     pub fn received(words: [u32; W], left: Allowance, allowance: Allowance) -> Header<W> {
         let left = Allowance {
             failures: left.failures.min(allowance.failures),
@@ -98,17 +107,18 @@ impl<const W: usize> Header<W> {
         Header { filter: Mask::from_words(words), left }
     }
 
-    /// The bits.
+    /// Returns the bits.
     pub fn filter(&self) -> &Mask<W> {
         &self.filter
     }
 
-    /// What is left of the allowance.
+    /// Returns the rest of the allowance.
     pub fn left(&self) -> Allowance {
         self.left
     }
 
-    /// Takes note of an interface with this mask. `reprieves` is how many there are after a failure.
+    /// Marks the packet with the mask of an interface and decides what to do with it. A failure
+    /// sets the reprieves to `reprieves`.
     #[inline]
     pub fn mark(&mut self, mask: &Mask<W>, reprieves: u8) -> Verdict {
         if !self.filter.covers(mask) {
@@ -139,8 +149,8 @@ pub struct Interface<const W: usize> {
 }
 
 impl<const W: usize> Interface<W> {
-    /// One with this address, of which 16 bytes count: that of the network card, so that it differs even where addresses of
-    /// the Internet do not.
+    /// Returns the interface with this address, of which the first 16 bytes count. Use the address
+    /// of the network card: it is unique even where IP addresses are not.
     pub fn new(address: &[u8], seed: u64, allowance: Allowance) -> Interface<W> {
         let mut own = [0; 16];
         own.iter_mut().zip(address).for_each(|(own, byte)| *own = *byte);
@@ -148,20 +158,22 @@ impl<const W: usize> Interface<W> {
         Interface { address: own, seed, allowance, mask, drawn: 0, changed: None }
     }
 
-    /// The bits that it sets.
+    /// Returns the bits that the interface sets.
     pub fn mask(&self) -> &Mask<W> {
         &self.mask
     }
 
-    /// A packet passes.
+    /// Marks a packet that passes and decides what to do with it.
     #[inline]
     pub fn pass(&self, header: &mut Header<W>) -> Verdict {
         header.mark(&self.mask, self.allowance.reprieves)
     }
 
-    /// Draws another mask, because a packet was dropped here at the time `now`: if it was chance, packets of the same path
-    /// will not be dropped again. Within `hold_down` of the last change nothing happens, so that packets of a true loop do
-    /// not let the mask change with every round, which would let them live on. Whether it was changed.
+    /// Draws another mask after a packet was dropped here at the time `now`, and returns whether
+    /// the mask changed. If the drop was chance, the other packets of that path now get through.
+    ///
+    /// Does nothing within `hold_down` of the last change. Otherwise the packets of a real loop
+    /// would change the mask in every round, and so stay alive.
     pub fn redraw(&mut self, now: u64, hold_down: u64) -> bool {
         if self.changed.is_some_and(|changed| now.saturating_sub(changed) < hold_down) {
             return false;
@@ -174,8 +186,9 @@ impl<const W: usize> Interface<W> {
     }
 }
 
-/// The share of packets in no loop that are dropped within 1, 2, ... `hops` hops, exactly: the number of set bits is a
-/// Markov chain, and a mask of `weight` random bits is covered with a hypergeometric chance.
+/// Returns the share of packets outside any loop that are dropped within 1, 2, ... `hops` hops. The
+/// result is exact: the number of set bits is a Markov chain, and the chance that a mask of
+/// `weight` random bits is covered is hypergeometric.
 ///
 /// ```
 /// use umbel_net::loops::{Allowance, dropped, weight};
@@ -184,6 +197,10 @@ impl<const W: usize> Interface<W> {
 /// assert_eq!(of.iter().position(|share| *share >= 0.001), Some(116));
 /// # Ok::<(), umbel_net::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// Fails if `bits` is not within 1 to 4096, or `weight` is not within 1 to 16 or exceeds `bits`.
 pub fn dropped(bits: u32, weight: u32, allowance: Allowance, hops: u32) -> Result<Vec<f64>> {
     if !(1..=4096).contains(&bits) {
         return Err(Error::parameter("bits", bits, "a number from 1 to 4096"));
@@ -195,9 +212,9 @@ pub fn dropped(bits: u32, weight: u32, allowance: Allowance, hops: u32) -> Resul
             "a number from 1 to 16, and no more than there are bits",
         ));
     }
-    // new[set][of the mask's bits so many are new]
+    // `chances[set][new]`: the chance that `new` bits of a mask are new if `set` bits are set.
     let chances: Vec<Vec<f64>> = (0..=bits).map(|set| new_bits(bits, weight, set)).collect();
-    // Reprieves and failures are spent in one order, so one number says how many of both were spent.
+    // Reprieves and failures are spent in a fixed order, so one number counts both.
     let epoch = usize::from(allowance.reprieves) + 1;
     let lives = epoch * (usize::from(allowance.failures) + 1);
     let mut now = vec![vec![0.0; bits as usize + 1]; lives];
@@ -227,9 +244,10 @@ pub fn dropped(bits: u32, weight: u32, allowance: Allowance, hops: u32) -> Resul
     Ok(shares)
 }
 
-/// The chances that 0, 1, ... `weight` of as many random bits are new, if `set` of `bits` are set.
+/// Returns the chances that 0, 1, ... `weight` of a mask's `weight` random bits are new if `set` of
+/// `bits` are set.
 fn new_bits(bits: u32, weight: u32, set: u32) -> Vec<f64> {
-    // C(n, k) as a product; exact enough, and without the factorials.
+    // C(n, k) as a product: exact enough, and without factorials.
     let choose = |n: u32, k: u32| -> f64 {
         (0..k).map(|i| (f64::from(n) - f64::from(i)) / f64::from(k - i)).product()
     };

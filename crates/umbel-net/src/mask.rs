@@ -1,7 +1,8 @@
-//! Bits that fit into the header of a packet: fixed size, no allocation, and an interface's share of them computed once.
+//! Bit masks that fit into a packet header: of fixed size, without allocation.
 //!
-//! A [`Mask`] of `W` words has 32 `W` bits: the filter that a packet carries, or the few of its bits that belong to an
-//! address. Those are drawn from the address and a seed, so that every router knows its own without being told.
+//! A [`Mask`] of `W` words has 32 `W` bits. It is either the filter that a packet carries or the
+//! few bits of that filter that belong to one address. Those are derived from the address and a
+//! seed, so every router computes its own once, without any configuration.
 //!
 //! ```
 //! use umbel_net::mask::Mask;
@@ -17,30 +18,30 @@ use std::ops::{BitAndAssign, BitOrAssign, Not};
 use umbel::hash::reduce;
 use umbel::{Digest, Hasher, Key};
 
-/// 32 `W` bits.
+/// A mask of 32 `W` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mask<const W: usize>([u32; W]);
 
 impl<const W: usize> Mask<W> {
-    /// How many bits there are.
+    /// The number of bits.
     pub const BITS: u32 = 32 * W as u32;
 
-    /// No bit is set.
+    /// The mask without any bit set.
     pub const EMPTY: Mask<W> = Mask([0; W]);
 
-    /// Every bit is set.
+    /// The mask with every bit set.
     pub const FULL: Mask<W> = Mask([u32::MAX; W]);
 
-    /// Returns `weight` different bits for an address, of a network card or of the Internet. Every such set is equally
-    /// likely.
+    /// Returns the mask of `weight` different bits for an address (of a network card, or an IP
+    /// address). All sets of `weight` bits are equally likely.
     pub fn from_address(address: &[u8], seed: u64, weight: u32) -> Mask<W> {
         Mask::from_digest(address.digest(&Hasher::fast(seed)), weight)
     }
 
-    /// Returns `weight` different bits for a digest.
+    /// Returns the mask of `weight` different bits for a digest.
     pub fn from_digest(digest: Digest, weight: u32) -> Mask<W> {
         let mut mask = Mask::EMPTY;
-        // Floyd's way to draw a set: each number once, and never twice the same bit.
+        // Floyd's algorithm draws a set without ever drawing the same bit twice.
         for last in Self::BITS - weight.min(Self::BITS)..Self::BITS {
             let drawn = reduce(digest.salted(u64::from(last)).get(), u64::from(last) + 1) as u32;
             mask.set(if mask.has(drawn) { last } else { drawn });
@@ -48,48 +49,48 @@ impl<const W: usize> Mask<W> {
         mask
     }
 
-    /// Returns the bits at these positions. Positions beyond the end are left out.
+    /// Returns the mask with the bits at these positions. Positions beyond the end are ignored.
     pub fn from_positions(positions: impl IntoIterator<Item = u32>) -> Mask<W> {
         let mut mask = Mask::EMPTY;
         positions.into_iter().for_each(|position| mask.set(position));
         mask
     }
 
-    /// From its words, as [`Mask::words`] gives them.
+    /// Returns the mask with these words, as returned by [`Mask::words`].
     pub fn from_words(words: [u32; W]) -> Mask<W> {
         Mask(words)
     }
 
-    /// The words, the first bit lowest in the first.
+    /// Returns the words. The first bit is the lowest bit of the first word.
     pub fn words(&self) -> &[u32; W] {
         &self.0
     }
 
-    /// Sets a bit, if there is such a one.
+    /// Sets a bit. Positions beyond the end are ignored.
     pub fn set(&mut self, position: u32) {
         if let Some(word) = self.0.get_mut(position as usize / 32) {
             *word |= 1 << (position % 32);
         }
     }
 
-    /// Whether a bit is set.
+    /// Returns whether a bit is set.
     pub fn has(&self, position: u32) -> bool {
         self.0.get(position as usize / 32).is_some_and(|word| word >> (position % 32) & 1 == 1)
     }
 
-    /// Whether all bits of the other are set here.
+    /// Returns whether all bits of `other` are set in this mask.
     #[inline]
     pub fn covers(&self, other: &Mask<W>) -> bool {
         self.0.iter().zip(&other.0).all(|(own, other)| own & other == *other)
     }
 
-    /// Whether none of the other's bits is set here.
+    /// Returns whether none of the bits of `other` is set in this mask.
     #[inline]
     pub fn misses(&self, other: &Mask<W>) -> bool {
         self.0.iter().zip(&other.0).all(|(own, other)| own & other == 0)
     }
 
-    /// How many bits are set.
+    /// Returns the number of set bits.
     pub fn count_ones(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
     }

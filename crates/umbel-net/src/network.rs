@@ -1,4 +1,4 @@
-//! Networks: an address, or all addresses that begin with the same bits.
+//! Network prefixes: a single address, or all addresses that begin with the same bits.
 
 use crate::{Error, Result};
 use std::fmt;
@@ -6,10 +6,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use umbel::{Digest, Hasher};
 
-/// The first bits of addresses, all of them for a single one: `192.0.2.7`, `192.0.2.0/24`, `2001:db8::/32`.
+/// A network prefix, or a single address: `192.0.2.7`, `192.0.2.0/24`, `2001:db8::/32`.
 ///
-/// Bits behind the prefix are cleared, as firewalls do it. An IPv4 address that is written as an IPv6 one
-/// (`::ffff:192.0.2.7`, as sockets for both families report it) is the IPv4 address, since it is the same host.
+/// Bits after the prefix are cleared, as firewalls do. An IPv4-mapped IPv6 address
+/// (`::ffff:192.0.2.7`, as dual-stack sockets report it) counts as the IPv4 address, since it is
+/// the same host.
 ///
 /// ```
 /// use umbel_net::network::Prefix;
@@ -26,7 +27,11 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Returns the first `length` bits of an address.
+    /// Returns the prefix with the first `length` bits of an address.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the address has fewer than `length` bits.
     pub fn new(address: IpAddr, length: u8) -> Result<Prefix> {
         let bits = bits(address);
         if length > bits {
@@ -34,20 +39,24 @@ impl Prefix {
         }
         let (address, length) = match (address.to_canonical(), length) {
             (IpAddr::V4(v4), 96..) if bits == 128 => (IpAddr::V4(v4), length - 96),
-            // A prefix that is wider than the IPv4 part is one of IPv6 addresses.
+            // A prefix shorter than the 96 bits of the mapping covers IPv6 addresses, too.
             (IpAddr::V4(_), _) if bits == 128 => (address, length),
             (address, _) => (address, length),
         };
         Ok(Prefix::masked(address, length))
     }
 
-    /// Returns the prefix that has a single address.
+    /// Returns the prefix that covers a single address.
     pub fn host(address: IpAddr) -> Prefix {
         let address = address.to_canonical();
         Prefix { address, length: bits(address) }
     }
 
-    /// Parses a prefix, and returns whether bits behind it had to be cleared.
+    /// Parses a prefix, and returns whether bits after it had to be cleared.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text is not an address, optionally with `/` and a length that fits its family.
     pub fn parse(text: &str) -> Result<(Prefix, bool)> {
         let (address, length) = text.split_once('/').map_or((text, None), |(text, rest)| (text, Some(rest)));
         let wrong = || {
@@ -56,7 +65,7 @@ impl Prefix {
         };
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let Some(length) = length else { return Ok((Prefix::host(address), false)) };
-        // Rust would read a plus sign, too.
+        // `u8::from_str` accepts a plus sign, too.
         let digits = length.bytes().all(|byte| byte.is_ascii_digit());
         let length = length.parse().ok().filter(|_| digits).ok_or_else(wrong)?;
         let prefix = Prefix::new(address, length)?;
@@ -64,28 +73,28 @@ impl Prefix {
         Ok((prefix, cleared))
     }
 
-    /// Returns the address whose bits behind the prefix are zero.
+    /// Returns the address, with the bits after the prefix cleared.
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Returns the number of bits.
+    /// Returns the number of bits in the prefix.
     pub fn length(&self) -> u8 {
         self.length
     }
 
-    /// Returns the address, if the prefix has a single one.
+    /// Returns the address, if the prefix covers only one.
     pub fn as_host(&self) -> Option<IpAddr> {
         (self.length == bits(self.address)).then_some(self.address)
     }
 
-    /// Returns whether an address begins with these bits.
+    /// Returns whether an address begins with the bits of this prefix.
     pub fn covers(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         address.is_ipv4() == self.address.is_ipv4() && Prefix::masked(address, self.length) == *self
     }
 
-    /// Returns the first bits of an address in its canonical form, which has at least as many.
+    /// Returns the first bits of a canonical address, which must have at least `length` bits.
     pub(crate) fn masked(address: IpAddr, length: u8) -> Prefix {
         let address = match address {
             IpAddr::V4(v4) => {
@@ -103,7 +112,8 @@ impl Prefix {
     /// The size of a prefix in files.
     pub(crate) const BYTES: usize = 18;
 
-    /// Returns the bytes in a file: the family, 4 or 6; the length; 16 bytes of address, those of IPv4 first.
+    /// Returns the bytes stored in a file: the family (4 or 6), the length, and 16 bytes of
+    /// address. The octets of an IPv4 address come first.
     pub(crate) fn to_bytes(self) -> [u8; Prefix::BYTES] {
         let mut bytes = [0; Prefix::BYTES];
         bytes[1] = self.length;
@@ -120,7 +130,8 @@ impl Prefix {
         bytes
     }
 
-    /// Reads a prefix from a file, or returns `None` if [`to_bytes`](Prefix::to_bytes) would not have written it.
+    /// Decodes a prefix from a file, or returns `None` if [`to_bytes`](Prefix::to_bytes) would not
+    /// have written it.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Prefix> {
         let (&[family, length], address) = bytes.split_first_chunk()?;
         let octets: [u8; 16] = address.try_into().ok()?;
@@ -130,11 +141,12 @@ impl Prefix {
             _ => return None,
         };
         let prefix = Prefix::new(address, length).ok()?;
-        // Anything else would never be found under its name.
+        // A prefix in any other form would never be found under its name.
         (prefix.address == address && prefix.length == length).then_some(prefix)
     }
 
-    /// Returns the digest of the prefix as a key: 4 or 6, the length, and the bytes of the address.
+    /// Returns the digest of the prefix as a key: 4 or 6, the length, and the octets of the
+    /// address.
     pub(crate) fn digest(&self, hasher: &Hasher) -> Digest {
         match self.address {
             IpAddr::V4(v4) => {
@@ -156,7 +168,7 @@ fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// Returns text from outside in quotes, escaped and cut so that it fits in a line of a message.
+/// Quotes text from outside for a message: escaped, and cut so that it fits on a line.
 pub(crate) fn quoted(text: &str) -> String {
     const MAX_QUOTED_CHARS: usize = 60;
     let start: String = text.chars().take(MAX_QUOTED_CHARS).collect();

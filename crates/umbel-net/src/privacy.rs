@@ -1,13 +1,14 @@
-//! Asking how often something was seen, without saying what: as far as that goes.
+//! A small disguise for queries: asking how often something was seen without naming it.
 //!
-//! Bob counts in a [`Table`] whose hash is public. Alice wants to know of X and asks for Y, which nobody cares about and
-//! which shares a cell with X ([`cover`]). Bob answers with the values of Y's cells, and one of them is an upper bound for
-//! X.
+//! Bob counts in a [`Table`] whose hash functions are public. Alice wants the count of X. She asks
+//! for Y instead, an innocent thing that shares a cell with X ([`cover`]). Bob answers with the
+//! values of Y's cells, one of which is an upper bound for X.
 //!
-//! This is a small disguise and no more. Bob learns that X is among the things that share a cell with Y, which are about
-//! `rows` of every `cells`. If there is more than one row, whoever asks again for the same X with another cover leaves him
-//! what is common to both, and after three questions mostly X alone ([`Table::candidates`]). And Bob's answer tells Alice
-//! sums about all the others in those cells, whether he wants that or not.
+//! The disguise is weak. Bob learns that X is among the things that share a cell with Y, about
+//! `rows` in every `cells`. With more than one row, a second query for the same X under another
+//! cover narrows this to the things that share a cell with both, and after three queries mostly X
+//! alone remains ([`Table::candidates`]). And Bob's answer reveals to Alice sums over everything
+//! else in those cells, whether he wants that or not.
 //!
 //! ```
 //! use umbel::{Hasher, Key};
@@ -29,7 +30,7 @@ use crate::{Error, Result};
 use umbel::Digest;
 use umbel::hash::reduce;
 
-/// Counters in rows, with a hash function for each row.
+/// A table of counters in rows, with a hash function for each row.
 #[derive(Clone, Debug)]
 pub struct Table {
     rows: usize,
@@ -38,7 +39,11 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty one.
+    /// Returns an empty table.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `rows` is not within 1 to 64, or `cells` not within 1 to 2^24.
     pub fn new(rows: usize, cells: usize) -> Result<Table> {
         if !(1..=64).contains(&rows) {
             return Err(Error::parameter("rows", rows, "a number from 1 to 64"));
@@ -49,17 +54,17 @@ impl Table {
         Ok(Table { rows, cells, counts: vec![0; rows * cells] })
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// The cell of something in a row: everybody can compute it.
+    /// Returns the cell of a digest in a row. Anyone can compute it.
     pub fn cell(&self, row: usize, digest: Digest) -> usize {
         reduce(digest.salted(row as u64).get(), self.cells as u64) as usize
     }
 
-    /// Something was seen.
+    /// Counts one occurrence of a digest.
     pub fn record(&mut self, digest: Digest) {
         for row in 0..self.rows {
             let cell = self.cell(row, digest);
@@ -73,30 +78,32 @@ impl Table {
         (0..self.rows).map(|row| self.counts[row * self.cells + self.cell(row, digest)]).collect()
     }
 
-    /// The first row in which two things share their cell.
+    /// Returns the first row in which two digests share a cell.
     pub fn shared_row(&self, one: Digest, other: Digest) -> Option<usize> {
         (0..self.rows).find(|row| self.cell(*row, one) == self.cell(*row, other))
     }
 
-    /// What Bob can conclude: which of the things he knows are perhaps what somebody is after who asked for these.
+    /// Returns Bob's conclusion: the digests in `known` that share a cell with every digest in
+    /// `asked`, one of which Alice may be after.
     pub fn candidates<'a>(&self, asked: &[Digest], known: &'a [Digest]) -> Vec<&'a Digest> {
         let shares = |one: &Digest| asked.iter().all(|other| self.shared_row(*one, *other).is_some());
         known.iter().filter(|one| shares(one)).collect()
     }
 }
 
-/// Something to ask for in place of something else.
+/// A digest to ask for in place of the wanted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cover {
-    /// What is asked for.
+    /// The digest to ask for.
     pub digest: Digest,
-    /// The row in which it shares a cell with what is wanted.
+    /// The row in which it shares a cell with the wanted digest.
     pub row: usize,
-    /// How many were tried.
+    /// The number of digests that were tried.
     pub tries: u64,
 }
 
-/// Looks among innocent things for one that shares a cell with what is wanted. About one in `cells` / `rows` does.
+/// Searches innocent digests for one that shares a cell with the wanted digest. About one in
+/// `cells` / `rows` does.
 pub fn cover(table: &Table, wanted: Digest, innocent: impl IntoIterator<Item = Digest>) -> Option<Cover> {
     (1..).zip(innocent).find_map(|(tries, digest)| {
         let row = table.shared_row(wanted, digest).filter(|_| digest != wanted)?;

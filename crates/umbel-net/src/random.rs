@@ -1,9 +1,9 @@
-//! Numbers that look random and depend on a seed alone.
+//! Pseudorandom numbers that depend only on a seed.
 
 use umbel::Digest;
 use umbel::hash::reduce;
 
-/// A sequence of them.
+/// A sequence of pseudorandom numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random {
     start: Digest,
@@ -15,18 +15,18 @@ impl Random {
         Random { start: Digest::from_hash(seed).salted(0x7061_7468), drawn: 0 }
     }
 
-    /// 64 bits.
+    /// Returns 64 bits.
     pub(crate) fn next(&mut self) -> u64 {
         self.drawn += 1;
         self.start.salted(self.drawn).get()
     }
 
-    /// A number below this one; 0, if there is none.
+    /// Returns a number below `end`, or 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         reduce(self.next(), end as u64) as usize
     }
 
-    /// A number from 0 up to, but without, 1.
+    /// Returns a number from 0 (inclusive) to 1 (exclusive).
     pub(crate) fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

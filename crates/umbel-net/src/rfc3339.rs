@@ -1,11 +1,11 @@
-//! Times as RFC 3339 writes them.
+//! Formatting and parsing of times as in RFC 3339.
 
 use crate::{Error, Result};
 use umbel::Timestamp;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// Returns a time as RFC 3339 writes it, in UTC and with nine decimals.
+/// Formats a time as in RFC 3339, in UTC and with nine decimals.
 ///
 /// ```
 /// use umbel_net::rfc3339;
@@ -19,10 +19,10 @@ pub fn format(time: Timestamp) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanos:09}Z")
 }
 
-/// Parses a time as RFC 3339 writes it, or the seconds since 1970.
+/// Parses a time as in RFC 3339, or a number of seconds since 1970.
 ///
-/// The number of decimals is free, the distance from UTC may be left out, and a blank may stand for the T. A day alone is
-/// the start of that day.
+/// Any number of decimals is accepted, the UTC offset may be omitted, and a space may replace the
+/// `T`. A date alone is the start of that day.
 ///
 /// ```
 /// use umbel::Timestamp;
@@ -36,6 +36,11 @@ pub fn format(time: Timestamp) -> String {
 /// }
 /// # Ok::<(), umbel_net::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// Fails if the text is neither a time nor a number of seconds, or lies outside the range of
+/// [`Timestamp`].
 pub fn parse(text: &str) -> Result<Timestamp> {
     let needs = "a time such as 2023-11-14T22:13:20Z, or seconds since 1970";
     read(text).ok_or_else(|| Error::parameter("time", text, needs))
@@ -50,7 +55,7 @@ fn read(text: &str) -> Option<Timestamp> {
     let mut parts = day.splitn(3, '-').map(digits);
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     let days = (1..=31).contains(&day).then(|| days(year, month)).flatten()?.checked_add(day - 1)?;
-    // Not the 31st of April.
+    // Reject dates such as April 31.
     if date(days) != (year, month, day) {
         return None;
     }
@@ -81,21 +86,21 @@ fn read(text: &str) -> Option<Timestamp> {
         .map(Timestamp::from_nanos)
 }
 
-/// Reads a number that has only digits.
+/// Parses a number that consists only of digits.
 fn digits(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Reads seconds with decimals, and returns seconds and nanoseconds.
+/// Parses seconds with decimals into seconds and nanoseconds.
 fn decimal(text: &str) -> Option<(u64, u64)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    // Digits after the ninth are too small to count.
+    // Digits after the ninth are below a nanosecond.
     let is_number = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
     let nanos = digits(&format!("{fraction:0<9.9}")).filter(|_| is_number)?;
     Some((digits(whole)?, nanos))
 }
 
-/// Returns the days from the first of January 1970 to the first of a month; see [`date`].
+/// Returns the number of days from January 1, 1970 to the first day of a month; see [`date`].
 fn days(year: u64, month: u64) -> Option<u64> {
     if year < 1970 || !(1..=12).contains(&month) {
         return None;
@@ -104,8 +109,8 @@ fn days(year: u64, month: u64) -> Option<u64> {
     Some(365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 - 719_468)
 }
 
-/// Returns the year, month and day this many days after the first of January 1970. Years are counted from March, so that
-/// the leap day is a year's last; 400 of them have 146 097 days.
+/// Returns the year, month and day that is this many days after January 1, 1970. Years are counted
+/// from March, so that the leap day is the last day of a year; 400 years have 146 097 days.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

@@ -353,7 +353,7 @@ fn what_is_wrong_with_files_of_a_store_is_named_and_survived() {
         for (number, why) in
             [(11, "truncated"), (12, "truncated"), (13, "truncated"), (14, "damaged"), (15, "version 2")]
                 .into_iter()
-                .chain([(16, "no epoch"), (17, "no file"), (18, "no file")])
+                .chain([(16, "not an epoch"), (17, "not a regular file"), (18, "not a regular file")])
         {
             let name = format!("000000{number}.epoch");
             let line = answer.stderr.lines().find(|line| line.contains(&name)).unwrap_or_default();

@@ -1,8 +1,9 @@
 //! Excerpts of streams that began in one epoch and ended in another.
 //!
-//! Of such an excerpt each epoch has some blocks only. The list of pairs tells whose streams went on from an epoch before, so that
-//! only those are looked at. Blocks of a stream are recorded in their order: the epoch at hand has the last ones, and those before them are in
-//! epochs before it, of which each has the last of what is still missing, or nothing if the stream was silent then.
+//! Each epoch has only some blocks of such an excerpt. The list of pairs marks those with streams
+//! that continue from an earlier epoch, and only those are considered. The blocks of a stream are
+//! recorded in order. So the latest epoch has the last blocks, and each earlier epoch has the last
+//! of the blocks that are still missing, or none if the stream was silent then.
 
 use super::epoch::Cut;
 use super::find::not_compared;
@@ -11,19 +12,19 @@ use crate::payload::Hit;
 use std::collections::HashSet;
 use umbel::{Digest, Key};
 
-/// An excerpt whose end is in an epoch, and whose start is looked for in the epochs before it.
+/// An excerpt that ends in an epoch, and whose start is searched for in the epochs before it.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
-    /// The epoch with its end.
+    /// The epoch with the end of the excerpt.
     about: EpochInfo,
-    /// The number of pairs with streams that went on.
+    /// The number of pairs with streams that continue from an earlier epoch.
     continued: usize,
     places: Vec<ExcerptEnd>,
     tails: Vec<Tail>,
-    /// `odds[i]` is the chance that the last `i` blocks of an excerpt are found in the epochs searched so far, one after the
-    /// other.
+    /// `odds[i]` is the chance that the last `i` blocks of an excerpt are found by chance in the
+    /// epochs searched so far, in order.
     odds: Vec<f64>,
-    /// The number of pairs expected by chance before earlier epochs were searched.
+    /// The number of pairs expected by chance before any earlier epoch was searched.
     expected: f64,
 }
 
@@ -42,7 +43,7 @@ struct ExcerptEnd {
 #[derive(Clone, Debug)]
 struct Tail {
     listed: Listed,
-    /// The number of the place where the excerpt ends.
+    /// The index of the place where the excerpt ends.
     place: usize,
     /// The number of records at the start of each row that are still missing.
     missing: Vec<usize>,
@@ -52,12 +53,12 @@ struct Tail {
 type Record = Option<Digest>;
 
 impl Chain {
-    /// Returns whether an earlier epoch can have what is missing.
+    /// Returns whether an earlier epoch may have the missing blocks.
     pub fn is_open(&self, earlier: &EpochInfo) -> bool {
         !self.tails.is_empty() && earlier.run == self.about.run && earlier.number < self.about.number
     }
 
-    /// Looks for the missing blocks in an epoch before all that were searched.
+    /// Searches for the missing blocks in an epoch that precedes all epochs searched so far.
     pub fn look_back(&mut self, excerpt: &[u8], epoch: &Epoch, found: &mut ExcerptFindings) {
         let rows: Vec<_> = self.places.iter().map(|place| epoch.rows(excerpt, place.hit)).collect();
         for (place, rows) in self.places.iter_mut().zip(&rows) {
@@ -77,7 +78,7 @@ impl Chain {
         self.settle(excerpt, epoch, found);
     }
 
-    /// Returns the number of pairs expected by chance because earlier epochs were searched.
+    /// Returns the number of pairs expected by chance as a result of searching earlier epochs.
     pub fn expected(&self) -> f64 {
         self.by_chance() - self.expected
     }
@@ -87,14 +88,15 @@ impl Chain {
         seen.map(|place| self.chance(place)).sum()
     }
 
-    /// An epoch may have any number of blocks, those before the ones that the later epochs have.
+    /// Updates the odds for one more epoch. It may have any number of blocks, all of which precede
+    /// the blocks of the later epochs.
     fn pass(&mut self, rate: f64) {
         for agreed in 1..self.odds.len() {
             self.odds[agreed] = (self.odds[agreed] + rate * self.odds[agreed - 1]).min(1.0);
         }
     }
 
-    /// Returns the number of pairs that have all blocks of a place by chance.
+    /// Returns the number of pairs expected to have all blocks of a place by chance.
     fn chance(&self, place: &ExcerptEnd) -> f64 {
         self.continued as f64 * place.blocks.iter().map(|blocks| self.odds[*blocks]).product::<f64>()
     }
@@ -112,12 +114,13 @@ impl Chain {
     }
 }
 
-/// Returns whether nothing is missing.
+/// Returns whether no record is missing.
 fn is_all(missing: &[usize]) -> bool {
     missing.iter().all(|missing| *missing == 0)
 }
 
-/// Shortens the missing start of each row to the last record that is still missing, and returns whether any got shorter.
+/// Shortens the missing start of each row to its last record that is still missing, and returns
+/// whether any row got shorter.
 fn lessen(missing: &mut [usize], rows: &[Vec<Record>], is_missing: impl Fn(&Record) -> bool) -> bool {
     let mut is_less = false;
     for (missing, row) in missing.iter_mut().zip(rows) {
@@ -129,7 +132,8 @@ fn lessen(missing: &mut [usize], rows: &[Vec<Record>], is_missing: impl Fn(&Reco
 }
 
 impl Epoch {
-    /// The pairs whose streams had begun before this epoch and which have the end of an excerpt, but were not found with all of it.
+    /// Returns the pairs that have the end of an excerpt in a stream from before this epoch, except
+    /// those already found with the whole excerpt.
     pub(super) fn chain(&self, excerpt: &[u8], found: &mut ExcerptFindings) -> Chain {
         let whole: HashSet<Pair> = found.findings.iter().map(|finding| finding.listed.pair).collect();
         let continued: Vec<usize> = (0..self.listed.len()).filter(|at| self.listed[*at].continued).collect();
@@ -159,15 +163,17 @@ impl Epoch {
         let continued = continued.len();
         let mut chain = Chain { about: self.about, continued, places, tails, odds, expected: 0.0 };
         chain.pass(self.rate_of_blocks());
-        // The last block of the only row is here; of several rows some may have none here.
+        // With a single row, its last block is in this epoch; with several, some rows may have no
+        // block here.
         chain.odds[0] = if matches!(self.cut, Cut::Evenly(_)) { 0.0 } else { 1.0 };
         chain.expected = chain.by_chance();
-        // The groups of a hierarchy may lie in two epochs even if all blocks seem to be in this one.
+        // The groups of a hierarchy may span two epochs even if all blocks seem to be in this one.
         chain.settle(excerpt, self, found);
         chain
     }
 
-    /// The places in the list of those that a pair may be, which in this epoch may be known by less of its name, or by more.
+    /// Returns the indices in the list under which a pair may appear. This epoch may list it in
+    /// less detail (without its source, or without both hosts), or in more.
     fn names_of(&self, pair: Pair) -> Vec<usize> {
         let Pair { source, destination } = pair;
         if source.is_some() {
@@ -181,7 +187,8 @@ impl Epoch {
         (0..self.listed.len()).filter(|at| may_be(self.listed[*at].pair)).collect()
     }
 
-    /// Where the last block of an excerpt may have been, for each alignment. Where payloads were winnowed, there are no places.
+    /// Returns the places where the last block of an excerpt may have been, in each alignment.
+    /// Winnowed payloads have no places.
     fn ends(&self, excerpt: &[u8]) -> Vec<Option<Hit>> {
         let Cut::Evenly(offset_filter) = &self.cut else { return vec![None] };
         let size = self.about.block;
@@ -193,7 +200,7 @@ impl Epoch {
             while found != 0 {
                 let end = u64::from(found.trailing_zeros());
                 found &= found - 1;
-                // The number of the first block, if this is that of the last one.
+                // The number of the first block, if the last block has number `end`.
                 let block = end.wrapping_sub(compared as u64 - 1) % WINDOW;
                 hits.push(Some(Hit {
                     position: offset_filter.position(block, prefix),
@@ -208,8 +215,8 @@ impl Epoch {
         hits
     }
 
-    /// The records of an excerpt in their order: of its halves of blocks, or of the blocks of each instance of winnowing. Groups of halves are
-    /// left out, since they may lie in two epochs.
+    /// Returns the records of an excerpt in order: one row of half blocks, or a row of blocks for
+    /// each winnowing. Groups of halves are omitted, since they may span two epochs.
     fn rows(&self, excerpt: &[u8], hit: Option<Hit>) -> Vec<Vec<Record>> {
         match (&self.cut, hit) {
             (Cut::Evenly(offset_filter), Some(hit)) => {
@@ -233,17 +240,17 @@ impl Epoch {
                 }
                 rows
             }
-            // Epochs of one run are cut in one way.
+            // All epochs of a run are cut in the same way.
             _ => Vec::new(),
         }
     }
 
-    /// The rate at which a pair has all records of a block by chance.
+    /// Returns the rate at which a pair has all records of a block by chance.
     fn rate_of_blocks(&self) -> f64 {
         self.rate().powi(if matches!(self.cut, Cut::Evenly(_)) { 2 } else { 1 })
     }
 
-    /// Whether the pair at this place of the list has a record.
+    /// Returns whether the pair at this index of the list has a record.
     fn had(&self, at: usize, record: &Record) -> bool {
         record.is_some_and(|record| self.payload_filter.contains_digest(record.salted(self.salts[at].get())))
     }

@@ -1,8 +1,10 @@
-//! Which parts of a document passed, whoever cut it into payloads.
+//! The parts of a document that were carried, regardless of how it was cut into payloads.
 //!
-//! A document is not looked up as a whole, since it may have been sent in many payloads, in part, or changed. Every stretch of it is
-//! found that has some whole blocks in one payload or stream. Of blocks of equal size, the one at every byte of the document is asked for
-//! at all places at once, and those that follow each other in the document and in a payload make a stretch.
+//! A document is not looked up as a whole, since it may have been sent in many payloads, only in
+//! part, or with changes. Instead the search finds every stretch of it that has several whole
+//! blocks in one payload or stream. With blocks of equal size, the block at each byte of the
+//! document is tested at all places at once; blocks that are adjacent both in the document and in a
+//! payload form a stretch.
 
 use super::epoch::{Cut, OffsetFilter};
 use super::{Epoch, Listed, WINDOW};
@@ -16,9 +18,9 @@ use umbel::{AnyFilter, Digest, Key};
 /// The parts of a document that a pair carried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The pair, and when it spoke in the epoch.
+    /// The pair, and the times when it communicated in the epoch.
     pub listed: Listed,
-    /// The bytes of the document, in order and apart from each other.
+    /// The ranges of bytes in the document, in order and not touching.
     pub ranges: Vec<Range<usize>>,
 }
 
@@ -27,20 +29,26 @@ pub struct Part {
 pub struct Parts {
     /// The parts that were carried, one per pair.
     pub parts: Vec<Part>,
-    /// Stretches of so many bytes, in one payload or in what the epoch has of a stream, are always found; shorter ones could be there by
-    /// chance. Of [winnowing](super::Method::Winnowing), only those that do not repeat themselves: what repeats itself has fewer blocks.
+    /// The length from which stretches are always found, if they lie in one payload or in the part
+    /// of a stream that the epoch has. Shorter ones could be found by chance. With
+    /// [winnowing](super::Method::Winnowing), this holds only for content that does not repeat
+    /// itself: repetitive content has fewer blocks.
     pub least: usize,
     /// The number of stretches expected by chance.
     pub expected: f64,
 }
 
-/// The largest number of stretches of an epoch that may be expected by chance.
+/// The largest number of stretches per epoch that may be expected by chance.
 const MAX_EXPECTED: f64 = 1e-3;
-/// The largest number of blocks that a stretch needs.
+/// The largest number of blocks required of a stretch.
 const MAX_BLOCKS: usize = 64;
 
 impl Epoch {
-    /// The parts of a document that pairs carried. One that is too short to have two blocks is refused.
+    /// Finds the parts of a document that pairs carried.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the document is too short to contain two blocks in every alignment.
     pub fn find_parts(&self, document: &[u8]) -> Result<Parts> {
         let needed = self.needed_for(2);
         if document.len() < needed {
@@ -57,21 +65,21 @@ impl Epoch {
         Ok(Parts { parts, least: self.needed_for(blocks), expected })
     }
 
-    /// How many bytes have so many whole blocks that follow each other, whatever the alignment.
+    /// Returns the length that contains this many adjacent whole blocks in every alignment.
     fn needed_for(&self, blocks: usize) -> usize {
         self.needed() + (blocks - 1) * self.about.block
     }
 
-    /// How many blocks in a row are enough so that they are hardly there by chance, if there are so many chances for it; and how many
-    /// such rows are to be expected.
+    /// Returns the number of adjacent blocks that rules out chance, given the number of chances,
+    /// and the number of such runs still expected by chance.
     fn enough(&self, chances: f64) -> (usize, f64) {
-        // Of blocks of equal size, each has two halves in the payload filter.
+        // With blocks of equal size, each block has two halves in the payload filter.
         let rate = match &self.cut {
             Cut::Evenly(offset_filter) => offset_filter.filter().stats().rate_now * self.rate().powi(2),
             Cut::Winnowed(_) => self.rate(),
         };
         let expected = |blocks: usize| chances * self.listed.len() as f64 * rate.powi(blocks as i32);
-        // Of a single block nothing should be concluded.
+        // A single block is never enough evidence.
         let blocks = (2..MAX_BLOCKS).find(|blocks| expected(*blocks) < MAX_EXPECTED).unwrap_or(MAX_BLOCKS);
         (blocks, expected(blocks))
     }
@@ -85,7 +93,8 @@ impl Epoch {
         let size = self.about.block;
         let (blocks, expected) = self.enough(document.len() as f64 * WINDOW as f64);
         let (mut records, mut cache) = (Vec::new(), PairCache::default());
-        // The last records that were looked up, and who had them: of zeros, all stretches have the same.
+        // The last records that were looked up and the pairs that had them: stretches of zeros all
+        // have the same.
         let mut last = Vec::new();
         let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
         for prefix in 0..size {
@@ -133,7 +142,8 @@ impl Epoch {
         (blocks, expected)
     }
 
-    /// The stretches of blocks that follow each other in some payload, with the place of their first.
+    /// Calls `each` with every stretch of blocks that are adjacent in some payload, and with the
+    /// place of its first block.
     fn stretches(
         &self,
         offsets: &AnyFilter,
@@ -141,11 +151,11 @@ impl Epoch {
         least: usize,
         mut each: impl FnMut(Range<usize>, u64),
     ) {
-        // How many blocks that follow each other end at each place.
+        // `lengths[place]` is the number of adjacent blocks that end at this place.
         let mut lengths = [0; WINDOW as usize];
         for at in 0..=blocks.len() {
             let found = blocks.get(at).map_or(0, |block| self.places(offsets, *block));
-            // What ends at a place goes on at the next one.
+            // A stretch that ends at one place continues at the next.
             let mut longer = [0; WINDOW as usize];
             for (place, &length) in lengths.iter().enumerate() {
                 let next = (place + 1) % WINDOW as usize;
@@ -159,7 +169,7 @@ impl Epoch {
         }
     }
 
-    /// The places at which a block was, a bit for each.
+    /// Returns the places where a block occurred, one bit each.
     pub(super) fn places(&self, offsets: &AnyFilter, block: Digest) -> u64 {
         let mut tile = [Digest::default(); TILE];
         for (record, number) in tile.iter_mut().zip(0..WINDOW) {
@@ -168,7 +178,7 @@ impl Epoch {
         offsets.contains_tile(&tile)
     }
 
-    /// The runs of records, of this length at least, that a pair has.
+    /// Calls `each` with every run of at least `least` records that a pair has.
     fn runs_of_pairs(
         &self,
         records: &[Digest],
@@ -176,13 +186,13 @@ impl Epoch {
         cache: &mut PairCache,
         mut each: impl FnMut(usize, Range<usize>),
     ) {
-        // Every such run has one of these records, so that most pairs are asked for few.
+        // Every such run contains one of these records, so most pairs are tested for few records.
         for middle in (least - 1..records.len()).step_by(least) {
             for &at in cache.pairs(self, records[middle]) {
                 let salt = self.salts[at].get();
                 let had = |record: &Digest| self.payload_filter.contains_digest(record.salted(salt));
                 let (before, after) = records.split_at(middle);
-                // A run that has so many before was met before.
+                // A run that extends this far back was reported before.
                 let earlier = before.iter().rev().take(least).take_while(|record| had(record)).count();
                 if earlier < least {
                     let start = middle - earlier;
@@ -195,7 +205,7 @@ impl Epoch {
         }
     }
 
-    /// Which of at most 64 pairs have a record, a bit for each.
+    /// Returns which of at most 64 pairs have a record, one bit each.
     pub(super) fn had_by(&self, pairs: &[Digest], record: Digest) -> u64 {
         let mut tile = [Digest::default(); TILE];
         for (salted, pair) in tile.iter_mut().zip(pairs) {
@@ -205,8 +215,8 @@ impl Epoch {
     }
 }
 
-/// A cache of the pairs that have a record. Content that repeats itself, such as zeros, has the same records at all places
-/// and in all alignments.
+/// A cache of the pairs that have a record. Repetitive content, such as zeros, has the same records
+/// at all places and in all alignments.
 #[derive(Default)]
 struct PairCache {
     pairs: HashMap<Digest, Vec<usize>>,
@@ -238,7 +248,7 @@ impl PairCache {
     }
 }
 
-/// Puts a range to others; if it only makes the last one longer, there is no other range.
+/// Adds a range; extends the last range instead if the two touch or overlap.
 fn put(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     match ranges.last_mut() {
         Some(last) if (last.start..=last.end).contains(&range.start) => last.end = last.end.max(range.end),
@@ -246,7 +256,7 @@ fn put(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     }
 }
 
-/// The same bytes in ranges that are in order and do not touch.
+/// Merges ranges that overlap or touch, and returns them in order.
 pub fn united(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut united: Vec<Range<usize>> = Vec::new();

@@ -1,4 +1,4 @@
-//! What is kept of a stretch of time.
+//! Epochs: the records of a period of time.
 
 use super::{Listed, Method, Settings, WINDOW, format, pairs};
 use crate::capture::Timestamp;
@@ -15,36 +15,36 @@ use umbel::{AnyFilter, Digest, Hasher, Kind, Spec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EpochInfo {
-    /// What all epochs of one recording have in common.
+    /// The number that all epochs of one recording share.
     pub run: u64,
-    /// The epoch's number in it, from 0.
+    /// The number of the epoch within its recording, from 0.
     pub number: u64,
-    /// What was recorded.
+    /// The method that cut and recorded payloads.
     pub method: Method,
-    /// The bytes of a block; of winnowing, how far its ends are apart at most.
+    /// The size of a block in bytes; for winnowing, the largest distance between boundaries.
     pub block: usize,
-    /// How many times winnowing has cut; otherwise 0.
+    /// The number of independent winnowings; 0 for other methods.
     pub instances: u32,
-    /// Whether streams were put together.
+    /// Whether streams were reassembled.
     pub streams: bool,
-    /// When the first payload was captured.
+    /// The time of the first payload.
     pub first: Timestamp,
-    /// When the last one was.
+    /// The time of the last payload.
     pub last: Timestamp,
-    /// Payloads, and pieces of streams, that were given.
+    /// The number of payloads and pieces of streams.
     pub payloads: u64,
-    /// Their bytes.
+    /// The number of bytes in the payloads.
     pub bytes: u64,
-    /// Blocks that were recorded.
+    /// The number of recorded blocks.
     pub blocks: u64,
-    /// How many blocks the longest payload or stream had.
+    /// The number of blocks in the longest payload or stream.
     pub longest: u64,
-    /// Payloads of pairs that were too many to be listed.
+    /// The number of payloads of pairs that did not fit in the list.
     pub unlisted: u64,
 }
 
 impl EpochInfo {
-    /// An epoch that begins now, with nothing in it.
+    /// Returns an empty epoch that begins now.
     pub(super) fn new(settings: &Settings, run: u64, number: u64, now: Timestamp) -> EpochInfo {
         EpochInfo {
             run,
@@ -63,44 +63,45 @@ impl EpochInfo {
         }
     }
 
-    /// When it was.
+    /// Returns the times of the first and the last payload.
     pub fn span(&self) -> (Timestamp, Timestamp) {
         (self.first, self.last)
     }
 
-    /// How blocks of equal size are numbered and grouped.
+    /// Returns the numbering and grouping of blocks of equal size.
     pub(super) fn scheme(&self) -> Scheme {
         Scheme { method: self.method, window: WINDOW }
     }
 
-    /// The same for their halves.
+    /// Returns the numbering and grouping of half blocks.
     pub(super) fn half_scheme(&self) -> Scheme {
         Scheme { window: 2 * WINDOW, ..self.scheme() }
     }
 
-    /// The bytes of half a block.
+    /// Returns the size of half a block in bytes.
     pub(super) fn half(&self) -> usize {
         self.block / 2
     }
 
-    /// Where winnowing cuts, which is the same in all epochs of a run, so that streams go on.
+    /// Returns the winnowing, which has the same boundaries in all epochs of a run, so that streams
+    /// continue across epochs.
     pub(super) fn winnowing(&self) -> Result<Winnowing> {
         Winnowing::new(self.block, self.instances, OVERLAP_BYTES, Hasher::fast(self.run))
     }
 
-    /// The same block has another record in another epoch.
+    /// Returns the record of a block, which differs between epochs.
     pub(super) fn winnowed(&self, block: &Block) -> Digest {
         block.digest.salted(self.number)
     }
 }
 
-/// The number of bytes of the next block that belong to a block of winnowing.
+/// The number of bytes of the next block that a winnowed block includes.
 const OVERLAP_BYTES: usize = 8;
 
-/// The filter that holds each block of a payload with its number, which gives its offset.
+/// The filter that holds each block of a payload with its number, which determines its offset.
 pub(super) type OffsetFilter = PayloadFilter<AnyFilter>;
 
-/// Filters of the payloads of some time, and the pairs that spoke then.
+/// The filters of the payloads of a period of time, and the pairs that communicated in it.
 #[derive(Debug)]
 pub struct Epoch {
     pub(super) about: EpochInfo,
@@ -109,22 +110,23 @@ pub struct Epoch {
     pub(super) cut: Cut,
     /// The filter that holds each half of a block, or each winnowed block, with its pair.
     pub(super) payload_filter: AnyFilter,
-    /// What is mixed into the records of each pair.
+    /// The salts that are mixed into the records of each pair.
     pub(super) salts: Vec<Digest>,
     /// See [`Epoch::rate`].
     rate: OnceLock<f64>,
 }
 
-/// How payloads were cut.
+/// The way payloads were cut.
 #[derive(Debug)]
 pub(super) enum Cut {
     /// Into blocks of equal size.
     Evenly(Box<OffsetFilter>),
-    /// Where their content says so.
+    /// At boundaries determined by their content.
     Winnowed(Box<Winnowing>),
 }
 
-/// The records of an epoch, from which its filters are built when it ends and their number is known.
+/// The records of an epoch. The filters are built from them when the epoch ends, because only then
+/// is their number known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Records {
     pub offsets: Vec<Digest>,
@@ -144,7 +146,8 @@ impl Epoch {
         let bits = (all - 8.0 * around as f64).max(all / 2.0);
         let filter = |share: f64, records: &[Digest]| {
             let (m, n) = ((bits * share).max(512.0) as u64, records.len().max(1) as u64);
-            // A blocked filter sets eight bits for each record, which is too many if it has fewer.
+            // A blocked filter sets eight bits for each record, which is too many with fewer than
+            // eight bits per record.
             let kind = if m < 8 * n { Kind::Standard } else { Kind::Blocked };
             let given = Given { m: Some(m), n: Some(n), ..Given::default() };
             let mut filter = AnyFilter::build(kind, &Spec::from_given(given)?.with_hasher(hasher.clone()))?;
@@ -155,7 +158,8 @@ impl Epoch {
         if about.method == Method::Winnowing {
             return Epoch::from_parts(about, local, listed, None, filter(1.0, &records.payloads)?);
         }
-        // An error of the offset filter costs a look at every pair, one of the payload filter names a wrong one.
+        // An error of the offset filter costs a test of every pair; an error of the payload filter
+        // reports a wrong pair.
         let (offsets, payloads) = (filter(0.25, &records.offsets)?, filter(0.75, &records.payloads)?);
         Epoch::from_parts(about, local, listed, Some(offsets), payloads)
     }
@@ -184,17 +188,18 @@ impl Epoch {
         &self.about
     }
 
-    /// The networks that were local when it was recorded.
+    /// Returns the networks that were local when the epoch was recorded.
     pub fn local(&self) -> &[Prefix] {
         &self.local
     }
 
-    /// Who spoke.
+    /// Returns the pairs that communicated.
     pub fn listed(&self) -> &[Listed] {
         &self.listed
     }
 
-    /// Returns the false-positive rate of the payload filter. The first call reads the whole filter.
+    /// Returns the false-positive rate of the payload filter. The first call reads the whole
+    /// filter.
     pub(super) fn rate(&self) -> f64 {
         *self.rate.get_or_init(|| self.payload_filter.stats().rate_now)
     }

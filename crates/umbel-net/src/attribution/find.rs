@@ -1,4 +1,4 @@
-//! Who carried an excerpt in an epoch, and how much that is worth.
+//! The search for an excerpt in an epoch, and the weight of its findings.
 
 use super::epoch::Cut;
 use super::{Epoch, Listed, WINDOW, united};
@@ -9,27 +9,29 @@ use std::ops::{ControlFlow, Range};
 use umbel::internals::TILE;
 use umbel::{Digest, Key};
 
-/// A pair that carried an excerpt, or seems to have.
+/// A pair that carried an excerpt, or appears to have carried it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
-    /// The pair, and when it spoke in the epoch.
+    /// The pair, and the times when it communicated in the epoch.
     pub listed: Listed,
-    /// Where the excerpt was, with the most blocks that agree; nothing if payloads were [winnowed](super::Method::Winnowing). Positions
-    /// are modulo [`WINDOW`](super::WINDOW) blocks.
+    /// The match with the most blocks; `None` if payloads were
+    /// [winnowed](super::Method::Winnowing). Positions are modulo [`WINDOW`] blocks.
     pub hit: Option<Hit>,
-    /// How many blocks agree; of [winnowing](super::Method::Winnowing), how many that differ.
+    /// The number of matching blocks; with [winnowing](super::Method::Winnowing), the number of
+    /// different ones.
     pub blocks: u64,
-    /// How many bytes of the excerpt are in none of them, and may be others.
+    /// The number of bytes of the excerpt that lie in none of these blocks and may differ.
     pub not_compared: usize,
-    /// At how many places and alignments it was.
+    /// The number of places and alignments at which the excerpt matched.
     pub places: u64,
-    /// How many pairs of the epoch would be named by chance, by as many blocks, if the blocks were there but in none of their
-    /// payloads.
+    /// The number of pairs of the epoch expected to match by chance in as many blocks, if these
+    /// blocks were recorded but none of the pairs carried them.
     pub chance: f64,
 }
 
 impl Finding {
-    /// The byte of the payload, modulo [`WINDOW`](super::WINDOW) blocks, at which the excerpt begins, if it is known.
+    /// Returns the byte of the payload at which the excerpt begins, modulo
+    /// [`WINDOW`] blocks, if it is known.
     pub fn position(&self) -> Option<u64> {
         self.hit.map(|hit| hit.position)
     }
@@ -40,12 +42,17 @@ impl Finding {
 pub struct ExcerptFindings {
     /// The pairs, one finding each.
     pub findings: Vec<Finding>,
-    /// The number of findings expected by chance, at the places where the excerpt seems to have been.
+    /// The number of findings expected by chance, at the places where the excerpt appears to have
+    /// been.
     pub expected: f64,
 }
 
 impl Epoch {
-    /// The pairs that carried an excerpt. Fewer bytes than [`needed`](Epoch::needed) are refused.
+    /// Finds the pairs that carried an excerpt.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the excerpt is shorter than [`needed`](Epoch::needed).
     pub fn find(&self, excerpt: &[u8]) -> Result<ExcerptFindings> {
         let offset_filter = match &self.cut {
             Cut::Evenly(offset_filter) => offset_filter,
@@ -85,20 +92,21 @@ impl Epoch {
         Ok(ExcerptFindings { findings: best.into_iter().flatten().collect(), expected })
     }
 
-    /// The bytes of an excerpt of this length that are in whole halves of blocks. In streams only those that are in whole blocks, since
-    /// others may be in another epoch.
+    /// Returns the range of an excerpt that consists of whole half blocks. In streams, only whole
+    /// blocks count, since the other halves may be in another epoch.
     pub(super) fn halves(&self, length: usize, hit: &Hit) -> Range<usize> {
         let half = self.about.half();
         let (start, end) = (hit.prefix, length - hit.suffix);
         if self.about.streams { start..end } else { start % half..end + hit.suffix / half * half }
     }
 
-    /// The records of the halves of blocks in these bytes, which begin at byte `start` of the excerpt.
+    /// Collects the records of the half blocks in `bytes`, which begin at byte `start` of the
+    /// excerpt.
     pub(super) fn half_records(&self, bytes: &[u8], hit: &Hit, start: usize, records: &mut Vec<Digest>) {
         let half = self.about.half();
         let hasher = self.payload_filter.hasher();
         let mut halves = bytes.chunks_exact(half).map(|half| half.digest(hasher)).collect();
-        // Halves before the first whole block.
+        // The number of halves before the first whole block.
         let before = (hit.prefix - start) / half;
         let first = (2 * hit.block).wrapping_sub(before as u64) % (2 * WINDOW);
         records.clear();
@@ -116,7 +124,7 @@ impl Epoch {
         }
         let blocks = winnowing.blocks(excerpt);
         let mut records: Vec<Digest> = blocks.iter().map(|block| self.about.winnowed(block)).collect();
-        // What is there several times is found by chance as easily as if it were there once.
+        // A record that occurs several times is as likely by chance as one that occurs once.
         records.sort_unstable();
         records.dedup();
         let chance = self.listed.len() as f64 * self.rate().powi(records.len() as i32);
@@ -136,7 +144,7 @@ impl Epoch {
         Ok(ExcerptFindings { findings, expected: chance })
     }
 
-    /// How many bytes an excerpt must have, so that a whole block is left whatever the alignment.
+    /// Returns the number of bytes an excerpt needs to contain a whole block in every alignment.
     pub fn needed(&self) -> usize {
         match &self.cut {
             Cut::Evenly(_) => 2 * self.about.block - 1,
@@ -144,7 +152,7 @@ impl Epoch {
         }
     }
 
-    /// The pairs for which all of these records may have been made.
+    /// Calls `each` with the index of every pair that may have all of these records.
     fn each_pair(&self, records: &[Digest], mut each: impl FnMut(usize)) {
         let Some((first, others)) = records.split_first() else { return };
         for (pairs, start) in self.salts.chunks(TILE).zip((0..).step_by(TILE)) {
@@ -161,7 +169,7 @@ impl Epoch {
     }
 }
 
-/// How many bytes of an excerpt are in none of its blocks.
+/// Returns the number of bytes of an excerpt that lie in none of its blocks.
 pub(super) fn not_compared(excerpt: &[u8], blocks: &[Block]) -> usize {
     let ranges = blocks.iter().map(|block| block.start as usize..block.end as usize).collect();
     excerpt.len() - united(ranges).iter().map(ExactSizeIterator::len).sum::<usize>()

@@ -1,4 +1,4 @@
-//! From an epoch to the bytes of its file, which the [store](super::store) describes, and back.
+//! Encoding and decoding of an epoch's file, whose layout is described in [`store`](super::store).
 
 use super::epoch::Cut;
 use super::{Epoch, EpochInfo, Method, pairs};
@@ -14,10 +14,12 @@ use umbel::hash::KeyRing;
 const MAGIC: &[u8; 8] = b"UMBELPAS";
 const VERSION: u32 = 1;
 const CHECKSUM_BYTES: usize = 8;
-/// The size of the header: magic, version, method, length, twelve numbers, four counts and the checksum.
+/// The size of the header: magic, version, method, length, twelve numbers, four counts and the
+/// checksum.
 pub(super) const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 12 * 8 + 4 * 8 + CHECKSUM_BYTES;
 
-/// Returns the size of everything but the list of pairs and the filters, with the headers of their files.
+/// Returns the size of an epoch's file apart from the list of pairs and the contents of the
+/// filters. The headers of the filter files are included.
 pub(super) fn around(local: &[Prefix]) -> usize {
     HEADER_BYTES + local.len() * Prefix::BYTES + 2 * 256 + CHECKSUM_BYTES
 }
@@ -26,12 +28,17 @@ pub(super) fn around(local: &[Prefix]) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EpochHeader {
     pub about: EpochInfo,
-    /// The number of local networks, and the bytes of the list, the offset filter and the payload filter.
+    /// The number of local networks, and the sizes of the list, the offset filter and the payload
+    /// filter in bytes.
     counts: [u64; 4],
 }
 
 impl Epoch {
-    /// The bytes of the file.
+    /// Encodes the epoch as the bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a filter cannot be encoded.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let EpochInfo { run, number, method, block, instances, streams, first, last, .. } = self.about;
         let EpochInfo { payloads, bytes, blocks, longest, unlisted, .. } = self.about;
@@ -78,13 +85,17 @@ impl Epoch {
         Ok(out)
     }
 
-    /// Reads and verifies the bytes of a file.
+    /// Decodes and verifies the bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes are not an epoch, have an unknown version, or are damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Epoch> {
         let head = EpochHeader::read(bytes, bytes.len() as u64)?;
         let whole =
             bytes.split_last_chunk::<CHECKSUM_BYTES>().filter(|(before, _)| before.len() >= HEADER_BYTES);
-        // The head has its length, so that it is all there.
-        let (before, end) = whole.ok_or_else(|| invalid("it is shorter than its head"))?;
+        // The length in the header matches, so only the header can be incomplete here.
+        let (before, end) = whole.ok_or_else(|| invalid("it is shorter than its header"))?;
         if sum(before) != u64::from_le_bytes(*end) {
             return Err(FormatError::Damaged { part: "the epoch".into() }.into());
         }
@@ -93,22 +104,22 @@ impl Epoch {
         let [local, listed, offsets, payloads] = head.counts;
         let local = fields.records(local, Prefix::BYTES).ok_or_else(short)?;
         let local: Option<Vec<Prefix>> = local.map(Prefix::from_bytes).collect();
-        let local = local.ok_or_else(|| invalid("a network that is none"))?;
+        let local = local.ok_or_else(|| invalid("an invalid network"))?;
         let listed = fields.bytes(listed).ok_or_else(short)?;
         let listed = pairs::from_bytes(listed, head.about.span());
-        let listed = listed.ok_or_else(|| invalid("a list of pairs that is none"))?;
+        let listed = listed.ok_or_else(|| invalid("an invalid list of pairs"))?;
         let offsets = fields.bytes(offsets).ok_or_else(short)?;
         let winnowed = head.about.method == Method::Winnowing;
         if winnowed != offsets.is_empty() {
-            return Err(invalid("an offset digest that does not fit its method"));
+            return Err(invalid("an offset filter that does not fit its method"));
         }
         let offsets = if winnowed { None } else { Some(read_filter(offsets)?) };
         let payloads = read_filter(fields.bytes(payloads).ok_or_else(short)?)?;
         if !fields.0.is_empty() {
-            return Err(invalid("bytes that belong to nothing"));
+            return Err(invalid("bytes after its last part"));
         }
         if offsets.as_ref().is_some_and(|offsets| offsets.hasher() != payloads.hasher()) {
-            return Err(invalid("two digests with different hashes"));
+            return Err(invalid("two filters with different hashes"));
         }
         Epoch::from_parts(head.about, local, listed, offsets, payloads)
     }
@@ -121,9 +132,9 @@ impl EpochHeader {
         let short = || FormatError::Length { expected: (HEADER_BYTES + CHECKSUM_BYTES) as u64, found };
         match fields.array() {
             Some(magic) if &magic == MAGIC => {}
-            // A file may be cut anywhere.
+            // A file may be truncated anywhere.
             None if MAGIC.starts_with(bytes) => return Err(short().into()),
-            _ => return Err(invalid("it is no epoch of a store")),
+            _ => return Err(invalid("it is not an epoch of a store")),
         }
         let version = fields.u32().ok_or_else(short)?;
         if version != VERSION {
@@ -136,7 +147,7 @@ impl EpochHeader {
             return Err(short().into());
         };
         if sum(head) != u64::from_le_bytes(*end) {
-            return Err(FormatError::Damaged { part: "the head".into() }.into());
+            return Err(FormatError::Damaged { part: "the header".into() }.into());
         }
         let method = match fields.u32().ok_or_else(short)? {
             0 => Method::BlockBased,
@@ -168,7 +179,7 @@ impl EpochHeader {
         let is_winnowed = method == Method::Winnowing;
         let is_cut = method.can_cut(about.block) && (!is_winnowed || about.winnowing().is_ok());
         if !is_cut || about.first > about.last {
-            return Err(invalid("numbers that cannot be"));
+            return Err(invalid("impossible numbers"));
         }
         Ok(EpochHeader { about, counts })
     }
@@ -177,7 +188,7 @@ impl EpochHeader {
 fn read_filter(bytes: &[u8]) -> Result<AnyFilter> {
     match file::from_bytes(bytes, &KeyRing::new())?.filter {
         Stored::Set(filter) => Ok(filter),
-        _ => Err(invalid("a digest that is no set")),
+        _ => Err(invalid("a filter that is not a set")),
     }
 }
 

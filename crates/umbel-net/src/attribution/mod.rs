@@ -1,7 +1,10 @@
-//! Who sent this, to whom, and when: payload attribution (Shanmugasundaram, Brönnimann and Memon 2004).
+//! Payload attribution: which hosts sent an excerpt, to whom, and when (Shanmugasundaram,
+//! Brönnimann and Memon 2004).
 //!
-//! A [`Recorder`] takes packets and keeps, for each [`Epoch`], filters of their payloads' blocks and the list of the pairs that spoke; not
-//! the payloads. A [`Store`] keeps epochs in a folder. Long after, an excerpt of what somebody sent is looked up:
+//! A [`Recorder`] takes packets and turns them into [`Epoch`]s. An epoch holds filters of the
+//! blocks of its payloads and the list of pairs (source and destination) that communicated, but not
+//! the payloads. A [`Store`] keeps epochs in a folder. Long afterwards, an excerpt of the traffic
+//! can be looked up:
 //!
 //! ```
 //! use umbel_net::attribution::{Recorder, Settings, Store};
@@ -32,31 +35,50 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is kept
+//! # What is recorded
 //!
-//! Of every block of a payload its content and its number, in the *offset filter*, and of each half of it also the pair, in the
-//! *payload filter*. An excerpt is looked up in the first, in every alignment and at every place; what is found is asked of the
-//! second for every pair of the epoch. That it has halves costs no memory, since each takes half the bits. But the bytes of an excerpt before
-//! its first and after its last whole block are compared but for less than half a block on either side, and most errors of
-//! real traffic, where many payloads are alike, are there. Each epoch has its own seed, so that what collides in one does not in the next. See
-//! [`payload`](crate::payload) for blocks, [`Method`] for what can be recorded of them.
+//! The *offset filter* holds each block of a payload with its number. The *payload filter* holds
+//! each half of a block with its number and the pair. A query looks up the excerpt in the offset
+//! filter, in every alignment and at every place, and tests each match against the payload filter
+//! for every pair of the epoch.
 //!
-//! Numbers of blocks are kept modulo [`WINDOW`]. So an excerpt has that many places, however long payloads and streams are, and
-//! the position in a longer payload is known up to a multiple of that many blocks.
+//! Splitting blocks into halves costs no memory, since each half takes half the bits. It extends
+//! the comparison into the bytes before the first and after the last whole block, so that less than
+//! half a block at either end is not compared. In real traffic, where many payloads are alike, most
+//! wrong attributions come from those bytes.
 //!
-//! [`Method::Winnowing`] cuts where the content says so. There are no alignments and no numbers then, and every excerpt has its
-//! blocks: they are asked of the payload filter at once.
+//! Each epoch has its own seed, so that records that collide in one epoch do not collide in the
+//! next. See [`payload`](crate::payload) for blocks, and [`Method`] for the ways to record them.
 //!
-//! # What it proves, and what not
+//! Block numbers are stored modulo [`WINDOW`]. So an excerpt has that many possible places, however
+//! long payloads and streams are, and the position in a longer payload is known up to a multiple of
+//! `WINDOW` blocks.
 //!
-//! A pair that carried an excerpt in a payload, or in a stream as long as that was followed ([`streams`](crate::capture::streams) tells when it
-//! is not), is always found, if a whole block of it can be compared: nothing is missed. A pair may be named by
-//! chance; [`Finding::chance`] tells how many are to be expected. Some bytes at both ends of an excerpt are not compared,
-//! [`Finding::not_compared`] tells how many. That a payload came *to* its destination can be relied upon; its source may be forged, unless it is in a
-//! network of which forged sources are kept out: see [`Trust`].
+//! [`Method::Winnowing`] cuts payloads at boundaries that their content determines. There are no
+//! alignments and no block numbers then: an excerpt has the same blocks as the payload, and the
+//! payload filter is queried directly.
 //!
-//! What is shorter than a block leaves no record. Whoever splits a text into small packets is found only if streams are put together
-//! ([`Settings::streams`]); whoever stuffs it with no-ops is found by any piece between them that has two blocks.
+//! # What a finding proves
+//!
+//! There are no false negatives: a pair is always found if it carried the excerpt in a payload, or
+//! in the followed part of a stream ([`streams`](crate::capture::streams) describes when a stream
+//! is not followed), and at least one whole block of it can be compared.
+//!
+//! A pair may be reported by chance; [`Finding::chance`] is the expected number of such pairs. Some
+//! bytes at both ends of an excerpt are not compared; [`Finding::not_compared`] counts them. The
+//! destination of a payload can be relied on. Its source may be forged, unless it lies in a network
+//! that keeps out forged sources: see [`Trust`].
+//!
+//! Payloads shorter than a block leave no record. A text split into small packets is found only if
+//! streams are reassembled ([`Settings::streams`]); a text stuffed with no-ops is found by any
+//! piece between them that has two blocks.
+//!
+//! # References
+//!
+//! * K. Shanmugasundaram, H. Brönnimann and N. Memon. *Payload attribution via hierarchical Bloom
+//!   filters.* CCS 2004. `SBM04`
+//! * M. Ponec, P. Giura, H. Brönnimann and J. Wein. *Highly efficient techniques for network
+//!   forensics.* CCS 2007. `PGBW07`
 
 mod chain;
 mod document;
@@ -83,43 +105,46 @@ use std::net::IpAddr;
 use std::time::Duration;
 use umbel::Hasher;
 
-/// The number of blocks after which their numbers begin again.
+/// The number of blocks after which block numbers start again at 0.
 pub const WINDOW: u64 = 64;
 
-/// The settings of a recorder. [`Settings::for_method`] has the defaults of a method.
+/// The settings of a recorder. [`Settings::for_method`] returns the defaults of a method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The method that cuts and records payloads.
     pub method: Method,
-    /// The bytes of a block; of [winnowing](Method::Winnowing), how far its ends are apart at most.
+    /// The size of a block in bytes; for [winnowing](Method::Winnowing), the largest distance
+    /// between boundaries.
     pub block: usize,
-    /// The number of times that winnowing cuts.
+    /// The number of independent winnowings.
     pub instances: u32,
-    /// All bits that an epoch takes, for each block: of the filters, of the list of pairs, and of what is around them. The list gets what it
-    /// needs, and the filters what is left, but not less than half.
+    /// The total size of an epoch in bits per block: the filters, the list of pairs and the
+    /// framing. The list takes the space it needs, and the filters the rest, but at least half of
+    /// the total.
     pub bits_per_block: f64,
-    /// An epoch ends after this time, if there is one.
+    /// The time after which an epoch ends; `None` for no limit.
     pub epoch: Option<Duration>,
     /// The number of bytes of payload after which an epoch ends.
     pub full: u64,
-    /// How many pairs of a kind are listed in an epoch; see [`Listed`].
+    /// The number of pairs of each kind that an epoch lists; see [`Listed`].
     pub pairs: usize,
-    /// Whether TCP streams are put together.
+    /// Whether TCP streams are reassembled.
     pub streams: bool,
-    /// The networks of which it is known that nobody outside sends in their names.
+    /// The local networks: those in whose name no outside host can send.
     pub local: Vec<Prefix>,
 }
 
 impl Default for Settings {
-    /// Those of [`Method::BlockBased`].
+    /// Returns the defaults of [`Method::BlockBased`].
     fn default() -> Settings {
         Settings::for_method(Method::default())
     }
 }
 
 impl Settings {
-    /// Blocks of 32 bytes with 25 bits each, which is less than a tenth of the payload. Winnowing cuts twice into blocks of 64 bytes at
-    /// most, of which each has 2.5 bits, which is less than a fiftieth. Epochs end when they are full, at 64 MiB; 65 536 pairs are listed.
+    /// Returns the defaults of a method: blocks of 32 bytes with 25 bits each, which is less than a
+    /// tenth of the payload. Winnowing cuts twice, into blocks of at most 64 bytes with 2.5 bits
+    /// each, which is less than a fiftieth. Epochs end at 64 MiB and list 65 536 pairs.
     pub fn for_method(method: Method) -> Settings {
         let (block, bits_per_block) = match method {
             Method::BlockBased | Method::Hierarchical => (32, 25.0),
@@ -167,10 +192,11 @@ impl Settings {
     }
 }
 
-/// How far the source of a finding can be trusted. Its destination always can: who wants something to arrive has to name it.
+/// How far the source of a finding can be trusted. The destination always can: a packet only
+/// arrives if it names the real one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trust {
-    /// The source is in a local network, in whose name nobody outside can send.
+    /// The source is in a local network, in whose name no outside host can send.
     LocalSource,
     /// The source is elsewhere and may be forged; the destination is in a local network.
     LocalDestination,
@@ -179,7 +205,7 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// Returns how far the source of a pair can be trusted, given the local networks.
+    /// Returns the trust in the source of a pair, given the local networks.
     ///
     /// ```
     /// use umbel_net::attribution::{Pair, Trust};

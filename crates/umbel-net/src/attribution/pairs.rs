@@ -1,4 +1,4 @@
-//! Who spoke to whom in an epoch: an exact list, which cannot be flooded.
+//! The pairs that communicated in an epoch: an exact list that cannot be flooded.
 
 use crate::capture::Timestamp;
 use crate::network::Prefix;
@@ -7,22 +7,22 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use umbel::file::fields::{Fields, put_varint};
 use umbel::{Digest, Hasher};
 
-/// A source and a destination. One that is not known stands for all that were too many to be listed.
+/// A source and a destination. `None` stands for all hosts that did not fit in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
-    /// From where.
+    /// The sender.
     pub source: Option<IpAddr>,
-    /// To where.
+    /// The receiver.
     pub destination: Option<IpAddr>,
 }
 
 impl Pair {
-    /// A pair that is known.
+    /// Returns the pair of two known hosts.
     pub fn new(source: IpAddr, destination: IpAddr) -> Pair {
         Pair { source: Some(source), destination: Some(destination) }
     }
 
-    /// What is mixed into the records of a pair.
+    /// Returns the digest that is mixed into the records of the pair.
     pub(super) fn digest(&self, hasher: &Hasher) -> Digest {
         let mut bytes = [0; 34];
         for (host, at) in [(self.source, 0), (self.destination, 17)] {
@@ -42,35 +42,38 @@ impl Pair {
     }
 }
 
-/// What an epoch knows of a pair.
+/// The entry of a pair in the list of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Who.
+    /// The pair.
     pub pair: Pair,
-    /// Not after its first payload.
+    /// A time at or before its first payload.
     pub first: Timestamp,
-    /// Not before its last one.
+    /// A time at or after its last payload.
     pub last: Timestamp,
-    /// Whether a stream of the pair goes on that began in an epoch before.
+    /// Whether a stream of the pair continues from an earlier epoch.
     pub continued: bool,
 }
 
 /// The pairs of the epoch that is being recorded.
 ///
-/// Addresses can be forged, so that their number says nothing about the number of hosts. Pairs whose source is a local one and
-/// others have as many places each. When they are taken, further pairs are listed by their destination alone, which cannot be
-/// forged by whoever wants something to arrive; when those are too many as well, under no name at all. So nothing that was
-/// recorded is ever missed, and the list has a limit.
+/// Addresses can be forged, so a flood of them must not fill the list. Pairs with a local source
+/// and pairs with any other source have a limit each. Beyond it, pairs are listed by their
+/// destination alone, which a sender cannot forge if the payload is to arrive. When there are too
+/// many destinations, too, they share one entry without any address. So every payload stays
+/// attributable to some entry, and the list stays bounded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pairs {
     listed: Vec<Listed>,
     places: HashMap<Pair, usize>,
-    /// Pairs with a local source, pairs with another, and destinations alone.
+    /// The numbers of pairs with a local source, of pairs with another source, and of destinations
+    /// alone.
     counts: [usize; 3],
 }
 
 impl Pairs {
-    /// Returns the place of a pair in the list, which does not change, and whether it has its own name there.
+    /// Returns the index of a pair in the list, which does not change, and whether the pair has its
+    /// own entry there.
     pub fn place(&mut self, pair: Pair, time: Timestamp, local: &[Prefix], limit: usize) -> (usize, bool) {
         if let Some(&place) = self.places.get(&pair) {
             let listed = &mut self.listed[place];
@@ -80,7 +83,7 @@ impl Pairs {
         let class = match pair {
             Pair { source: Some(source), .. } => usize::from(!is_in(local, source)),
             Pair { destination: Some(_), .. } => 2,
-            // There is only one.
+            // There is only one such entry.
             _ => return (self.add(pair, time), true),
         };
         if self.counts[class] < limit {
@@ -100,17 +103,17 @@ impl Pairs {
         self.listed.len() - 1
     }
 
-    /// The pair at a place.
+    /// Returns the pair at an index.
     pub fn pair(&self, place: usize) -> Pair {
         self.listed[place].pair
     }
 
-    /// Notes that a stream of the pair at this place has come from another epoch.
+    /// Marks the pair at this index: one of its streams continues from an earlier epoch.
     pub fn continues(&mut self, place: usize) {
         self.listed[place].continued = true;
     }
 
-    /// Returns the sorted list, and begins a new one.
+    /// Returns the sorted list, and starts a new one.
     pub fn finish(&mut self) -> Vec<Listed> {
         let mut listed = std::mem::take(self).listed;
         listed.sort_unstable_by_key(|listed| listed.pair);
@@ -118,21 +121,23 @@ impl Pairs {
     }
 }
 
-/// Whether an address is in one of these networks.
+/// Returns whether an address is in one of these networks.
 pub(super) fn is_in(networks: &[Prefix], address: IpAddr) -> bool {
     networks.iter().any(|network| network.covers(address))
 }
 
-/// The number of parts of an epoch's span. Times within the epoch are stored as the number of a part, in a byte.
+/// The number of parts of an epoch's span. Times within the epoch are stored in a byte, as the
+/// number of a part.
 const TIME_PARTS: u64 = 255;
 
-/// The list in a file: the addresses of IPv4, those of IPv6, and of each pair the numbers of source and destination among them, the
-/// former as the distance from the pair before; 0 is unknown. Then the first and the last part of the epoch's span, and whether it
-/// goes on.
+/// Encodes the list: the IPv4 addresses, the IPv6 addresses, and for each pair the indices of its
+/// source and destination among them, where 0 is unknown. The source is stored as the difference
+/// from the pair before. Two bytes follow with the first and the last part of the epoch's span;
+/// whether a stream continues is a bit of the source.
 pub(super) fn to_bytes(listed: &[Listed], span: (Timestamp, Timestamp)) -> Vec<u8> {
     let hosts = listed.iter().flat_map(|listed| [listed.pair.source, listed.pair.destination]);
     let mut addresses: Vec<IpAddr> = hosts.flatten().collect();
-    // IPv4 comes before IPv6.
+    // IPv4 sorts before IPv6.
     addresses.sort_unstable();
     addresses.dedup();
     let v4 = addresses.partition_point(IpAddr::is_ipv4);
@@ -146,7 +151,7 @@ pub(super) fn to_bytes(listed: &[Listed], span: (Timestamp, Timestamp)) -> Vec<u
             IpAddr::V6(v6) => bytes.extend(v6.octets()),
         }
     }
-    // All of them are there.
+    // All of them are present, so this is an exact search.
     let number = |host: Option<IpAddr>| {
         host.map_or(0, |host| 1 + addresses.partition_point(|address| *address < host) as u64)
     };
@@ -164,7 +169,7 @@ pub(super) fn to_bytes(listed: &[Listed], span: (Timestamp, Timestamp)) -> Vec<u
     bytes
 }
 
-/// Reads what [`to_bytes`] wrote, if it is that.
+/// Decodes the output of [`to_bytes`], or returns `None` if the bytes are invalid.
 pub(super) fn from_bytes(bytes: &[u8], span: (Timestamp, Timestamp)) -> Option<Vec<Listed>> {
     let mut fields = Fields(bytes);
     let [v4, v6, pairs] = [fields.varint()?, fields.varint()?, fields.varint()?];
@@ -179,7 +184,7 @@ pub(super) fn from_bytes(bytes: &[u8], span: (Timestamp, Timestamp)) -> Option<V
         let Some(number) = number.checked_sub(1) else { return Some(None) };
         addresses.get(usize::try_from(number).ok()?).map(|address| Some(*address))
     };
-    // Each takes four bytes at least.
+    // Each pair takes at least four bytes.
     if pairs > fields.0.len() as u64 / 4 {
         return None;
     }
@@ -194,7 +199,7 @@ pub(super) fn from_bytes(bytes: &[u8], span: (Timestamp, Timestamp)) -> Option<V
         let step = fields.varint()?;
         source = source.checked_add(step >> 1)?;
         let pair = Pair { source: host(source)?, destination: host(fields.varint()?)? };
-        // The first nanosecond of its part, and the last one.
+        // The first nanosecond of the first part, and the last nanosecond of the last.
         let [first, last] = fields.array()?;
         let (first, last) = (time(first, u128::from(TIME_PARTS - 1)), time(last, 0));
         listed.push(Listed { pair, first, last, continued: step & 1 == 1 });
@@ -213,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_comes_back_and_its_times_are_wide_enough() {
+    fn list_round_trips_and_its_times_cover_the_exact_ones() {
         let span = (Timestamp::from_secs(1000), Timestamp::from_secs(1060));
         let mut pairs = Pairs::default();
         for i in 0..300 {
@@ -232,20 +237,20 @@ mod tests {
         for (one, other) in listed.iter().zip(&back) {
             assert_eq!((one.pair, one.continued), (other.pair, other.continued));
             assert!(other.first <= one.first && one.last <= other.last, "{one:?} {other:?}");
-            // A part of a minute is less than a quarter of a second.
+            // One of the 255 parts of a minute is less than a quarter of a second.
             assert!(
                 one.first.nanos_since(other.first) < 250_000_000
                     && other.last.nanos_since(one.last) < 250_000_000
             );
         }
-        assert_eq!(to_bytes(&back, span), bytes, "nothing is lost when it is written again");
+        assert_eq!(to_bytes(&back, span), bytes, "encoding the decoded list changes nothing");
         for cut in 0..bytes.len() {
             assert_eq!(from_bytes(&bytes[..cut], span), None, "cut at {cut}");
         }
     }
 
     #[test]
-    fn a_flood_of_forged_sources_takes_no_more_than_its_places_and_none_of_the_local_ones() {
+    fn forged_sources_fill_only_their_own_part_of_the_list() {
         let local: Vec<Prefix> = vec!["10.0.0.0/8".parse().expect("a network")];
         let home = 0x0a00_0001;
         let mut pairs = Pairs::default();
@@ -259,7 +264,7 @@ mod tests {
             }
         }
         assert!(place(&mut pairs, pair(home, 0xc000_0000)).1, "a local source still has a place");
-        // Destinations that are made up as well.
+        // Forge the destinations, too.
         for forged in 0..10_000u32 {
             place(&mut pairs, pair(0xc000_0000 + forged, 0xd000_0000 + forged));
         }

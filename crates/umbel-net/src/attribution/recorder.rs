@@ -1,4 +1,4 @@
-//! From packets to epochs.
+//! The recorder, which turns packets into epochs.
 
 use super::epoch::{EpochInfo, Records};
 use super::pairs::Pairs;
@@ -12,39 +12,39 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use umbel::{Digest, Hasher, Key};
 
-/// Counts of the packets that a recorder has taken.
+/// Counts of the recorded packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recorded {
-    /// Payloads, and pieces of streams, that had any bytes.
+    /// The number of non-empty payloads and pieces of streams.
     pub payloads: u64,
-    /// Their bytes.
+    /// The number of bytes in them.
     pub bytes: u64,
-    /// Blocks that were recorded.
+    /// The number of recorded blocks.
     pub blocks: u64,
-    /// Payloads without a whole block, which left nothing behind. Streams have none.
+    /// The number of payloads shorter than a block, which left no record. Streams are not counted.
     pub short: u64,
-    /// Payloads of pairs that were too many to be listed.
+    /// The number of payloads of pairs that did not fit in the list.
     pub unlisted: u64,
-    /// Packets that were captured before the one before them, if one believes the clock.
+    /// The number of packets with an earlier timestamp than the packet before them.
     pub backwards: u64,
-    /// Epochs that were finished.
+    /// The number of finished epochs.
     pub epochs: u64,
 }
 
-/// Records packets, and returns epochs.
+/// A recorder that turns packets into epochs.
 #[derive(Debug)]
 pub struct Recorder {
     settings: Settings,
     run: u64,
     hasher: Hasher,
-    /// The epoch at hand, and when it began.
+    /// The current epoch, and the time when it began.
     open: Option<(EpochInfo, Timestamp)>,
     pairs: Pairs,
     records: Records,
-    /// The digests of a payload's blocks, which need not be allocated again and again.
+    /// The digests of a payload's blocks; kept to reuse the allocation.
     blocks: Vec<Digest>,
-    /// Cuts payloads where their content says so, if that is how they are cut.
+    /// The winnowing, if payloads are cut by their content.
     cutter: Option<Cutter>,
     streams: Option<Streams>,
     carried: HashMap<u64, Carried>,
@@ -58,13 +58,13 @@ struct Carried {
     flow: Flow,
     /// The start of a block that is not whole yet.
     start: Vec<u8>,
-    /// Where the stream goes on.
+    /// The offset in the stream of the next byte.
     next: u64,
     /// The epoch of its last block.
     epoch: Option<u64>,
     /// The groups of blocks, and of halves, that are not whole yet.
     climbs: [Climb; 2],
-    /// How far it was winnowed.
+    /// The state of the winnowing.
     winnowed: winnowing::Stream,
 }
 
@@ -82,8 +82,12 @@ impl Carried {
 }
 
 impl Recorder {
-    /// Returns a recorder. Its records depend on the seed, which a sender must not be able to guess: otherwise he could
-    /// forge payloads that are taken for others.
+    /// Returns a recorder whose records depend on the seed. Senders must not be able to guess it,
+    /// or they could forge payloads that are mistaken for others.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a setting is out of range.
     pub fn new(settings: Settings, seed: u64) -> Result<Recorder> {
         settings.check()?;
         let streams = settings.streams.then(Streams::default);
@@ -109,7 +113,11 @@ impl Recorder {
         })
     }
 
-    /// Records a packet. If it begins a new epoch, returns the one before.
+    /// Records a packet. If it begins a new epoch, returns the epoch before.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the filters of the finished epoch cannot be built.
     pub fn record(&mut self, packet: &Packet<'_>) -> Result<Option<Epoch>> {
         self.totals.backwards += u64::from(packet.time < self.last);
         self.last = packet.time;
@@ -137,7 +145,12 @@ impl Recorder {
         Ok(finished)
     }
 
-    /// Ends streams that are still open, and returns the last epoch, if anything was recorded in it.
+    /// Ends the streams that are still open, and returns the last epoch, if anything was recorded
+    /// in it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the filters of the epoch cannot be built.
     pub fn finish(&mut self) -> Result<Option<Epoch>> {
         if let Some(mut streams) = self.streams.take() {
             streams.finish(|piece| self.piece(&piece));
@@ -152,7 +165,7 @@ impl Recorder {
         &self.totals
     }
 
-    /// Returns the counts of the streams, if they are put together.
+    /// Returns the counts of the streams, if streams are reassembled.
     pub fn streams(&self) -> Option<&StreamCounts> {
         self.streams.as_ref().map(Streams::counts)
     }
@@ -163,19 +176,20 @@ impl Recorder {
         about.bytes >= self.settings.full || u128::from(time.nanos_since(*start)) >= length
     }
 
-    /// The epoch at hand, which begins now if there is none.
+    /// Returns the current epoch; starts one if there is none.
     fn epoch(&mut self, time: Timestamp) -> &mut EpochInfo {
         let Recorder { settings, run, hasher, open, totals, .. } = self;
         let (about, _) = open.get_or_insert_with(|| {
             let number = totals.epochs;
             *hasher = Hasher::fast(Digest::from_hash(*run).salted(number).get());
             let about = EpochInfo::new(settings, *run, number, time);
-            // Epochs of a minute begin with the minute.
+            // Align epochs to multiples of their length: an epoch of a minute begins with the
+            // minute.
             let length =
                 settings.epoch.map_or(u64::MAX, |epoch| epoch.as_nanos().try_into().unwrap_or(u64::MAX));
             (about, Timestamp::from_nanos(time.nanos() - time.nanos() % length))
         });
-        // Clocks may go backwards; what was recorded is in its epoch all the same.
+        // Clocks may run backwards; payloads stay in the epoch in which they were recorded.
         (about.first, about.last) = (about.first.min(time), about.last.max(time));
         about
     }
@@ -202,7 +216,7 @@ impl Recorder {
     fn piece(&mut self, piece: &Piece<'_>) {
         let bytes = match piece.event {
             Event::Bytes(bytes) => bytes,
-            // Its sender may go on, and has not to be believed.
+            // Neither event ends the state: a sender may continue after a FIN.
             Event::Gap(_) | Event::End(Ending::Finished) => return,
             Event::End(_) => {
                 self.carried.remove(&piece.stream);
@@ -214,7 +228,7 @@ impl Recorder {
         let mut carried = self.carried.remove(&piece.stream).unwrap_or_else(|| Carried::new(piece.flow));
         let from_before = carried.epoch.is_some_and(|epoch| epoch != now);
         if from_before {
-            // The seed is another one.
+            // The new epoch has another seed, so groups cannot span both.
             carried.climbs.iter_mut().for_each(Climb::forget);
         }
         let pair = Pair::new(piece.flow.source, piece.flow.destination);
@@ -246,13 +260,14 @@ impl Recorder {
         self.carried.insert(piece.stream, carried);
     }
 
-    /// Cuts a piece of a stream into blocks that begin at multiples of their size in the stream, and records them.
+    /// Cuts a piece of a stream into blocks that begin at multiples of their size in the stream,
+    /// and records them.
     fn cut_piece(&mut self, pair: Pair, piece: &Piece<'_>, bytes: &[u8], carried: &mut Carried) -> u64 {
         let size = self.settings.block;
         if carried.next != piece.offset {
             carried.start.clear();
         }
-        // How much of the piece belongs to a block that began before it.
+        // The part of the piece that belongs to a block that began before it.
         let within = (piece.offset % size as u64) as usize;
         let (head, rest) = bytes.split_at(bytes.len().min((size - within) % size));
         if carried.start.len() == within {
@@ -284,7 +299,7 @@ impl Recorder {
         self.totals.bytes += bytes as u64;
     }
 
-    /// What is mixed into the records of a pair, which is in the list from now on.
+    /// Returns the salt that is mixed into the records of a pair, and adds the pair to the list.
     fn salt(&mut self, pair: Pair, time: Timestamp) -> u64 {
         let (place, is_listed) = self.pairs.place(pair, time, &self.settings.local, self.settings.pairs);
         self.totals.unlisted += u64::from(!is_listed);
@@ -294,7 +309,8 @@ impl Recorder {
         self.pairs.pair(place).digest(&self.hasher).get()
     }
 
-    /// Records the whole blocks of these bytes, the first of which has this number, and all halves; how many blocks there were.
+    /// Records the whole blocks of these bytes, the first of which has number `first`, and all
+    /// halves. Returns the number of blocks.
     fn blocks(
         &mut self,
         pair: Pair,
@@ -321,7 +337,7 @@ impl Recorder {
         count
     }
 
-    /// Records blocks that are cut by their content; how many there were.
+    /// Records winnowed blocks, and returns their number.
     fn winnow(&mut self, pair: Pair, time: Timestamp, cut: impl FnOnce(&mut dyn FnMut(Block))) -> u64 {
         let Some((about, _)) = self.open else { return 0 };
         let blocks = &mut self.blocks;
@@ -340,7 +356,7 @@ impl Recorder {
         count
     }
 
-    /// Ends the epoch at hand. One in which nothing was recorded is none.
+    /// Ends the current epoch. Returns `None` if nothing was recorded in it.
     fn close(&mut self) -> Result<Option<Epoch>> {
         let Some((about, _)) = self.open.take() else { return Ok(None) };
         if about.blocks == 0 {
@@ -349,14 +365,15 @@ impl Recorder {
         self.totals.epochs += 1;
         let listed = self.pairs.finish();
         let epoch = Epoch::build(about, &self.settings, &self.hasher, listed, &self.records)?;
-        // Their memory is used again.
+        // Clear instead of replacing them, to reuse their memory.
         self.records.offsets.clear();
         self.records.payloads.clear();
         Ok(Some(epoch))
     }
 }
 
-/// Every record of these blocks, the first of which has this number. In a stream they go on from those before them.
+/// Calls `put` with every record of these blocks, the first of which has number `first`. In a
+/// stream, `climb` carries the groups over from the blocks before.
 fn each(
     blocks: &mut Vec<Digest>,
     first: u64,
@@ -379,7 +396,7 @@ fn each(
     }
 }
 
-/// The salt that hides the seed of a run.
+/// The salt that keeps the seed out of the run number.
 const RUN_SALT: u64 = 0x72_75_6e;
 
 #[cfg(test)]
@@ -388,9 +405,9 @@ mod tests {
     use crate::capture::Link;
 
     #[test]
-    fn streams_that_go_on_after_their_end_do_not_pile_up() {
+    fn state_of_streams_that_continue_after_their_end_is_pruned() {
         let settings = Settings { streams: true, ..Settings::default() };
-        let mut recorder = Recorder::new(settings, 1).expect("settings that can be");
+        let mut recorder = Recorder::new(settings, 1).expect("valid settings");
         let mut send = |port: u16, seq: u8, flags: u8| {
             let ip = [0x45, 0, 0, 41, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
             let [high, low] = port.to_be_bytes();

@@ -1,37 +1,46 @@
-//! Epochs in a folder.
+//! A folder of epochs.
 //!
-//! Each epoch is a file, which is wholly there or not at all; so a store survives whatever happens to its recorder, several can
-//! record into one, and old epochs can be deleted or moved elsewhere.
+//! Each epoch is a file that is either complete or absent. So a store survives a crash of its
+//! recorder, several recorders can write to one store, and old epochs can be deleted or moved.
 //!
 //! # The file of an epoch
 //!
-//! All numbers are in little-endian order:
+//! All numbers are little-endian:
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! | --- | --- |
 //! | 8 | `UMBELPAS` |
 //! | 4, 4 | the version, 1, and the method: 0 block-based, 1 hierarchical, 2 winnowing |
 //! | 8 | the length of the file |
-//! | 8 each | the run and the number in it; the bytes of a block; how many times winnowing has cut; 1 if streams were put together; the first and the last time, in nanoseconds; payloads, bytes, blocks, blocks of the longest, payloads that are not listed |
-//! | 8 each | how many local networks follow, and how many bytes the list of pairs, the offset filter, which winnowing has not, and the payload filter have |
+//! | 8 each | the run and the number of the epoch in it; the bytes of a block; the number of independent winnowings; 1 if streams were reassembled; the first and the last time, in nanoseconds; the numbers of payloads, bytes, blocks, blocks of the longest payload, and payloads that are not listed |
+//! | 8 each | the number of local networks, and the sizes of the list of pairs, the offset filter (0 with winnowing) and the payload filter |
 //! | 8 | XXH3-64 of everything before |
 //! | 18 each | local networks: the family, 4 or 6; the length; 16 bytes of address, those of IPv4 first |
 //! | | the list of pairs |
 //! | | the offset filter and the payload filter, as filter files |
 //! | 8 | XXH3-64 of everything before |
 //!
-//! The list of pairs has numbers of seven bits in a byte, the lowest first (LEB128): how many addresses of IPv4 there are, how many of IPv6, and
-//! how many pairs. Then come the addresses, in order, and for each pair, in order: twice the distance of its source's number from that of the
-//! pair before, and 1 more if a stream of it goes on from an epoch before; the number of its destination; and two bytes, the parts of the
-//! epoch's time, of 255, in which it spoke first and last. Addresses are numbered from 1; 0 is one that is not listed.
+//! The list of pairs begins with three numbers in LEB128 (seven bits per byte, lowest first): the
+//! number of IPv4 addresses, of IPv6 addresses, and of pairs. The addresses follow in order. For
+//! each pair, in order, there are: twice the difference of its source's number from that of the
+//! pair before, plus 1 if one of its streams continues from an earlier epoch; the number of its
+//! destination; and two bytes, the parts of the epoch's span (out of 255) in which the pair
+//! communicated first and last. Addresses are numbered from 1; 0 is an address that is not listed.
 //!
 //! # Records
 //!
-//! The filters hold records, made with [`Digest::salted`](umbel::Digest::salted) of XXH3-64 digests under the seed of their filters. Of a block of equal size, or
-//! of half of one in the payload filter: that of its bytes, salted with its number modulo 64 (128 for halves) times 64, plus its level. A group of two
-//! on the next level has the digest of the first, salted with that of the second. In the payload filter all are salted once more, with the digest
-//! of the pair: 34 bytes, for source and destination each 4 or 6, or 0 for one that is not listed, and 16 bytes of address. Of
-//! [winnowing](crate::payload::winnowing), the digest of a block under the seed that is the run, salted with the epoch's number, and with the pair.
+//! The filters hold records, made with [`Digest::salted`](umbel::Digest::salted) from XXH3-64
+//! digests under the seed of the filters.
+//!
+//! With blocks of equal size, the record of a block (or of a half block in the payload filter) is
+//! the digest of its bytes, salted with its number modulo 64 (128 for halves) times 64, plus its
+//! level. A group of two on the next level has the digest of the first, salted with that of the
+//! second. Records in the payload filter are salted once more, with the digest of the pair. That is
+//! the digest of 34 bytes: for the source and the destination, the family (4 or 6, or 0 if not
+//! listed) and 16 bytes of address.
+//!
+//! With [winnowing](crate::payload::winnowing), the record is the digest of a block under the seed
+//! that is the run, salted with the number of the epoch, and with the pair.
 
 use super::chain::Chain;
 use super::format::{EpochHeader, HEADER_BYTES};
@@ -53,39 +62,44 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// What a store says about an excerpt or a document.
+/// The answer of a store to a query for an excerpt or a document.
 #[derive(Debug)]
 pub struct Answer<T> {
     /// The epochs that were searched, by number.
     pub searched: Vec<Searched<T>>,
-    /// The epochs that could not be read, or whose blocks are too large for what was asked. Whatever they hold is not in the answer.
+    /// The epochs that could not be read, or whose blocks are too large for the query. The answer
+    /// does not cover them.
     pub unread: Vec<Unread>,
 }
 
 /// An epoch that was searched.
 #[derive(Debug)]
 pub struct Searched<T> {
-    /// Its file.
+    /// The file of the epoch.
     pub path: PathBuf,
     /// The description of the epoch.
     pub about: EpochInfo,
     /// The networks that were local when it was recorded.
     pub local: Vec<Prefix>,
-    /// What was found.
+    /// The findings.
     pub found: T,
 }
 
-/// An epoch that did not answer.
+/// An epoch that could not be searched.
 #[derive(Debug)]
 pub struct Unread {
-    /// Its file.
+    /// The file of the epoch.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub error: Error,
 }
 
 impl Store {
-    /// A store in this folder, which is made if it is not there. One that has other things in it, and no epoch, is refused.
+    /// Returns the store in this folder, and creates the folder if necessary.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the folder cannot be created or read, or holds other files but no epoch.
     pub fn create(folder: impl Into<PathBuf>) -> Result<Store> {
         let store = Store { folder: folder.into() };
         fs::create_dir_all(&store.folder).map_err(Error::io(&store.folder, "create the folder"))?;
@@ -96,7 +110,11 @@ impl Store {
         Ok(store)
     }
 
-    /// The store in this folder.
+    /// Opens the store in this folder.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the folder cannot be read or holds no epoch.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Store> {
         let store = Store { folder: folder.into() };
         if store.epochs()?.is_empty() {
@@ -105,7 +123,11 @@ impl Store {
         Ok(store)
     }
 
-    /// Keeps an epoch; its file.
+    /// Saves an epoch, and returns the path of its file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be written, or no epoch number is left.
     pub fn add(&self, epoch: &Epoch) -> Result<PathBuf> {
         let bytes = epoch.to_bytes()?;
         let last = self.epochs()?.pop().and_then(|path| number(&path)).unwrap_or(0);
@@ -113,7 +135,7 @@ impl Store {
             let path = self.folder.join(format!("{number:08}")).with_extension(EXTENSION);
             let new = Placing { create_new: true, ..Placing::default() };
             match file::save_bytes(&path, &bytes, new) {
-                // Somebody else records here, too.
+                // Another recorder took this number.
                 Err(umbel::Error::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => return Ok(path),
@@ -122,15 +144,23 @@ impl Store {
         Err(Error::FullStore { path: self.folder.clone() })
     }
 
-    /// The files of its epochs, by number.
+    /// Returns the files of the epochs, ordered by number.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the folder cannot be read.
     pub fn epochs(&self) -> Result<Vec<PathBuf>> {
         let mut epochs: Vec<PathBuf> = self.names()?.filter(|path| number(path).is_some()).collect();
         epochs.sort_by_key(|path| number(path));
         Ok(epochs)
     }
 
-    /// Looks an excerpt up in the epochs that were, at least partly, within these times. Of an excerpt of a stream it is the end that counts: its
-    /// start is looked for in all epochs before.
+    /// Looks up an excerpt in the epochs that overlap these times. For an excerpt of a stream, the
+    /// epoch with its end must overlap them; its start is searched for in all earlier epochs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the folder cannot be read, or the excerpt is too short for every epoch.
     pub fn find(
         &self,
         excerpt: &[u8],
@@ -147,12 +177,17 @@ impl Store {
         Ok(Answer { searched: searched.into_iter().map(found).collect(), unread })
     }
 
-    /// Looks for parts of a document in these epochs.
+    /// Searches for parts of a document in the epochs that overlap these times.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the folder cannot be read, or the document is too short for every epoch.
     pub fn find_parts(&self, document: &[u8], times: impl RangeBounds<Timestamp>) -> Result<Answer<Parts>> {
         self.search(times, &Document(document))
     }
 
-    /// Runs a query on the epochs of these times, the last one first. Fails if it fails on all of them.
+    /// Runs a query on the epochs that overlap these times, latest first. Fails only if every epoch
+    /// refuses the query.
     fn search<Q: Query>(&self, times: impl RangeBounds<Timestamp>, query: &Q) -> Result<Answer<Q::Answer>> {
         let mut answer = Answer { searched: Vec::new(), unread: Vec::new() };
         let mut refused = Vec::new();
@@ -210,13 +245,13 @@ impl Store {
     }
 }
 
-/// The number in the name of an epoch's file.
+/// Returns the number in the name of an epoch's file.
 fn number(path: &Path) -> Option<u64> {
     let is_epoch = path.extension().is_some_and(|extension| extension == EXTENSION);
     path.file_stem()?.to_str()?.parse().ok().filter(|_| is_epoch)
 }
 
-/// A query to epochs.
+/// A query that runs on epochs.
 trait Query {
     type Answer;
 
@@ -262,7 +297,7 @@ impl Query for Document<'_> {
     }
 }
 
-/// Whether an epoch was, at least partly, within these times.
+/// Returns whether an epoch overlaps these times.
 fn within(about: &EpochInfo, times: &impl RangeBounds<Timestamp>) -> bool {
     use std::ops::Bound::{Excluded, Included, Unbounded};
     let not_before = match times.start_bound() {
@@ -278,7 +313,11 @@ fn within(about: &EpochInfo, times: &impl RangeBounds<Timestamp>) -> bool {
     not_before && not_after
 }
 
-/// Returns the description of an epoch's file. Only its header is read and verified.
+/// Returns the description of an epoch's file. Reads and verifies only the header.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, or its header is invalid or damaged.
 pub fn inspect(path: impl AsRef<Path>) -> Result<EpochInfo> {
     let path = path.as_ref();
     let file = open(path)?;
@@ -289,6 +328,10 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<EpochInfo> {
 }
 
 /// Reads and verifies an epoch's file.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, or is invalid or damaged.
 pub fn load(path: impl AsRef<Path>) -> Result<Epoch> {
     let path = path.as_ref();
     let mut bytes = Vec::new();
@@ -297,11 +340,11 @@ pub fn load(path: impl AsRef<Path>) -> Result<Epoch> {
     Epoch::from_bytes(&bytes).map_err(|error| error.at(path))
 }
 
-/// Opens a file, but no pipe, which would wait for somebody to write to it.
+/// Opens a regular file. Refuses pipes, since opening one would block until a writer appears.
 fn open(path: &Path) -> Result<File> {
     let failed = Error::io(path, "read");
     if !fs::metadata(path).map_err(&failed)?.is_file() {
-        return Err(failed(io::Error::other("it is no file")));
+        return Err(failed(io::Error::other("it is not a regular file")));
     }
     File::open(path).map_err(failed)
 }

@@ -1,4 +1,5 @@
-//! The exact backend: a counting filter in front of a list of what is blocked until when.
+//! The exact backend: a counting filter in front of a list of prefixes and the times when they
+//! expire.
 
 use super::Options;
 use super::lengths::PrefixLengths;
@@ -11,18 +12,20 @@ use crate::Result;
 use umbel::spec::KindOptions;
 use umbel::{Counting, Kind, Spec};
 
-/// A counting filter, and the list that tells what may be removed from it and when.
+/// A counting filter, and the list of its entries and when they expire.
 #[derive(Debug)]
 pub(super) struct Ledger {
     pub filter: Counting,
     until: HashMap<Prefix, Timestamp>,
-    /// The same, the first to expire first. Every key is there once, however often it was blocked and unblocked.
+    /// The same entries, first to expire first. Every key occurs once, however often it was blocked
+    /// and unblocked.
     order: BTreeSet<(Timestamp, Prefix)>,
     pub lengths: PrefixLengths<u64>,
 }
 
 impl Ledger {
-    /// Counters stick: one that was decremented after an overflow would let an attacker through.
+    /// Returns an empty ledger. Its counters stick: decrementing one after an overflow would let an
+    /// attacker through.
     pub fn new(options: &Options) -> Result<Ledger> {
         let mut kind_options = KindOptions::default();
         kind_options.counting =
@@ -36,7 +39,8 @@ impl Ledger {
         Ledger { filter, until: HashMap::new(), order: BTreeSet::new(), lengths: PrefixLengths::default() }
     }
 
-    /// What came out of a file: `None` if filter and list do not belong together.
+    /// Returns the ledger with the contents of a file, or `None` if the filter and the list do not
+    /// belong together.
     pub fn restored(filter: Counting, blocked: impl Iterator<Item = (Prefix, Timestamp)>) -> Option<Ledger> {
         let mut ledger = Ledger::empty(filter);
         let sticks = ledger.filter.rule().overflow() == Overflow::Sticky;
@@ -56,7 +60,7 @@ impl Ledger {
         self.lengths.add(prefix);
     }
 
-    /// What is blocked until when, the first to expire first.
+    /// Returns the blocked prefixes and when they expire, first to expire first.
     pub fn blocked(&self) -> impl ExactSizeIterator<Item = (Prefix, Timestamp)> {
         self.order.iter().map(|(until, prefix)| (*prefix, *until))
     }
@@ -72,7 +76,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Blocks until then, or for longer if it is already.
+    /// Blocks a prefix until this time, or longer if it is already blocked for longer.
     pub fn block(&mut self, prefix: Prefix, until: Timestamp, capacity: u64) -> Result<Timestamp> {
         if let Some(before) = self.until.get_mut(&prefix) {
             if *before < until {
@@ -93,7 +97,7 @@ impl Ledger {
         Ok(until)
     }
 
-    /// Removes from the filter only what the list knows to be in it.
+    /// Unblocks a prefix. Only entries of the list are removed from the filter.
     pub fn unblock(&mut self, prefix: Prefix) -> Result<bool> {
         let Some(until) = self.until.remove(&prefix) else { return Ok(false) };
         self.order.remove(&(until, prefix));

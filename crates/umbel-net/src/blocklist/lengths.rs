@@ -3,7 +3,7 @@
 use crate::network::Prefix;
 use std::collections::BTreeMap;
 
-/// A value for each length of prefix in a list. Only these lengths of an address are looked up.
+/// A value for each prefix length in a list. Only these lengths of an address are looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PrefixLengths<T> {
     v4: BTreeMap<u8, T>,
@@ -42,7 +42,7 @@ impl PrefixLengths<u64> {
         *self.family_mut(prefix.address().is_ipv4()).entry(prefix.length()).or_insert(0) += 1;
     }
 
-    /// Counts one prefix less. The last one of a length removes the length.
+    /// Counts one prefix less. Drops the length with its last prefix.
     pub fn remove(&mut self, prefix: Prefix) {
         let family = self.family_mut(prefix.address().is_ipv4());
         if let Some(count) = family.get_mut(&prefix.length()) {

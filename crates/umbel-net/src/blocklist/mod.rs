@@ -15,7 +15,7 @@
 //! let address = |text: &str| text.parse::<IpAddr>().unwrap();
 //! assert!(list.check(address("192.0.2.7")).is_blocked());
 //! assert!(list.check(address("2001:db8::1")).is_blocked());
-//! assert!(!list.check(address("2001:db8::53")).is_blocked(), "who is allowed is never blocked");
+//! assert!(!list.check(address("2001:db8::53")).is_blocked(), "allowed addresses are never blocked");
 //! assert_eq!(list.check(address("192.0.2.8")), Verdict::Free);
 //!
 //! list.advance(Timestamp::from_millis(start.millis() + 60_000))?;
@@ -23,29 +23,32 @@
 //! # Ok::<(), umbel_net::Error>(())
 //! ```
 //!
-//! A key is a prefix: its family, its length and its bits, hashed once. An address is looked for as itself and under every
-//! length of prefix that is there, the longest first; a length that nobody has blocked costs nothing.
+//! A key is a prefix: its family, its length and its bits, hashed once. An address is looked up
+//! under every prefix length in the list, longest first; lengths without a blocked prefix cost
+//! nothing.
 //!
 //! There are two backends.
 //!
-//! | [`Backend`] | keeps | lifetime | unblocks | innocents |
+//! | [`Backend`] | memory | lifetime | unblocking | innocents blocked |
 //! | --- | --- | --- | --- | --- |
-//! | `Aging` | filters in a ring, nothing else | more than T - T/g and at most T | no: use the allow-list | the rate of the filter, for each length |
-//! | `Exact` | a counting filter and the list itself | exactly as asked for | at once | none |
+//! | `Aging` | a ring of filters, nothing else | more than T - T/g, at most T | not supported: use the allow-list | the rate of the filter, for each length |
+//! | `Exact` | a counting filter and the list itself | exactly as requested | immediate | none |
 //!
-//! The exact backend asks its list only when the filter says yes, which is rare where most are innocent, and so its answer is
-//! exact. The aging backend has no list. An address that nobody blocked is taken for a blocked one with the rate of the filter,
-//! once for every length of prefix that is there. [`Blocklist::new`] refuses a rate that would block more of the clients than
-//! the budget allows, and [`Blocklist::figures`] tells what is to be expected now. Attacks come in bursts: each
-//! generation has room for as many addresses as may be blocked at once, and beyond that a block is refused rather than
-//! innocents shut out.
+//! The exact backend consults its list only if the filter matches, which is rare where most
+//! addresses are innocent; so its answers are exact. The aging backend has no list. It blocks an
+//! innocent address with the rate of the filter, once for every prefix length in use.
+//! [`Blocklist::new`] refuses a rate that would block more clients than the budget allows, and
+//! [`Blocklist::figures`] reports the number to expect now. Attacks come in bursts: each generation
+//! has room for as many addresses as may be blocked at once, and beyond that a block is refused
+//! rather than innocents locked out.
 //!
-//! Whoever can choose whom the list blocks, by sending packets in the name of others, could choose them so that a
-//! certain innocent is blocked too. So use a [keyed](umbel::Hasher::keyed) hash with a secret; [`Options`] has
-//! none because it cannot make one up.
+//! An attacker who sends packets with forged sources can choose the addresses that the list blocks,
+//! and could choose them so that a particular innocent is blocked, too. Use a
+//! [keyed](umbel::Hasher::keyed) hash with a secret against that. [`Options`] does not default to
+//! one because it has no source of secrets.
 //!
-//! The caller sets the clock with [`Blocklist::advance`]. [`protocol`] is a conversation in lines, for firewalls; [`state`]
-//! keeps the list over restarts.
+//! The caller sets the clock with [`Blocklist::advance`]. [`protocol`] is a line protocol for
+//! firewalls; [`state`] saves the list across restarts.
 
 mod figures;
 mod ledger;
@@ -84,7 +87,7 @@ pub struct Options {
     pub lifetime: Duration,
     /// The hash of the keys. It should have a secret if others can cause entries.
     pub hasher: Hasher,
-    /// Whether the secret of a keyed hash is stored in the file with the state, which is then private.
+    /// Whether the secret of a keyed hash is stored in the state file, which is then private.
     pub embed_key: bool,
     /// The number of innocent clients; 0 if it is unknown.
     pub clients: u64,
@@ -93,7 +96,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// A hundred thousand addresses for an hour, exactly.
+    /// Returns options for a hundred thousand addresses, an hour, and the exact backend.
     fn default() -> Options {
         Options {
             backend: Backend::Exact,
@@ -108,15 +111,16 @@ impl Default for Options {
     }
 }
 
-/// The data structure behind a blocklist, which decides how it forgets; see the [module](self).
+/// The data structure behind a blocklist, which determines how entries expire; see the
+/// [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// In generations.
+    /// A ring of filters: entries expire by generation.
     Aging {
-        /// In how many parts the lifetime is forgotten (g).
+        /// The number of generations in a lifetime (g).
         generations: u32,
     },
-    /// Each at its time.
+    /// A counting filter with the exact list: each entry expires at its own time.
     Exact,
 }
 
@@ -132,7 +136,7 @@ impl fmt::Display for Backend {
 impl FromStr for Backend {
     type Err = Error;
 
-    /// `exact`, or `aging` with eight generations.
+    /// Parses `exact`, or `aging`, which has eight generations.
     fn from_str(text: &str) -> Result<Backend> {
         match text {
             "aging" => Ok(Backend::Aging { generations: umbel::aging::Options::default().generations }),
@@ -146,30 +150,30 @@ impl FromStr for Backend {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// Nobody blocked it.
+    /// It is not blocked.
     Free,
-    /// It is on the allow-list, whatever else may be.
+    /// It is on the allow-list, which takes precedence.
     Allowed {
-        /// As what.
+        /// The prefix on the allow-list.
         by: Prefix,
     },
-    /// It is not to be let in.
+    /// It is blocked.
     Blocked {
-        /// As what: the longest prefix.
+        /// The longest blocked prefix that covers it.
         by: Prefix,
-        /// Until when, if the backend knows.
+        /// When the block expires, if the backend knows.
         until: Option<Timestamp>,
     },
 }
 
 impl Verdict {
-    /// Whether it is not to be let in.
+    /// Returns whether the address is blocked.
     pub fn is_blocked(&self) -> bool {
         matches!(self, Verdict::Blocked { .. })
     }
 }
 
-/// Addresses and prefixes that are blocked for a time, and others that never are.
+/// A list of addresses and prefixes that are blocked for a time, and of others that never are.
 #[derive(Debug)]
 pub struct Blocklist {
     options: Options,
@@ -187,11 +191,12 @@ enum BackendState {
 }
 
 impl Blocklist {
-    /// Returns an empty list, at a time.
+    /// Returns an empty list whose clock is at `now`.
     ///
     /// # Errors
     ///
-    /// With the aging backend, fails if the rate would block more of the clients than the budget allows.
+    /// Fails if an option is out of range. With the aging backend, also fails if the rate would
+    /// block more clients than the budget allows.
     pub fn new(options: &Options, now: Timestamp) -> Result<Blocklist> {
         if options.lifetime.as_millis() == 0 {
             return Err(Error::parameter(
@@ -240,7 +245,11 @@ impl Blocklist {
         self.now
     }
 
-    /// Sets the clock, and drops everything that has expired by then. Fails for a time before the last one.
+    /// Sets the clock, and drops all entries that have expired by then.
+    ///
+    /// # Errors
+    ///
+    /// Fails for a time before the last one.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         let now = followed(now);
         if now < self.now {
@@ -254,8 +263,13 @@ impl Blocklist {
         Ok(())
     }
 
-    /// Blocks a prefix, and returns until when. A prefix that is blocked already is refreshed, and never shortened. Only
-    /// the exact backend supports a lifetime per prefix.
+    /// Blocks a prefix, and returns when the block expires. A block that exists already is
+    /// extended, never shortened.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the list is full, if the lifetime is below a millisecond, or if a lifetime other
+    /// than the default is passed to the aging backend.
     pub fn block(&mut self, prefix: Prefix, lifetime: Option<Duration>) -> Result<Timestamp> {
         let (now, capacity) = (self.now, self.options.capacity);
         let lifetime = match lifetime {
@@ -279,7 +293,11 @@ impl Blocklist {
         }
     }
 
-    /// Unblocks exactly this prefix, and returns whether it was blocked. Only the exact backend can.
+    /// Unblocks exactly this prefix, and returns whether it was blocked.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the aging backend, which cannot unblock.
     pub fn unblock(&mut self, prefix: Prefix) -> Result<bool> {
         match &mut self.backend {
             BackendState::Ring(_) => Err(cannot(
@@ -290,7 +308,8 @@ impl Blocklist {
         }
     }
 
-    /// Adds a prefix to the allow-list, which is never blocked. Returns `false` if it was there already.
+    /// Adds a prefix to the allow-list, so that its addresses are never blocked. Returns `false` if
+    /// it was there already.
     pub fn allow(&mut self, prefix: Prefix) -> bool {
         let new = self.allowed.insert(prefix);
         if new {
@@ -320,7 +339,7 @@ impl Blocklist {
         verdict[0]
     }
 
-    /// Returns the verdicts on many addresses, faster than one by one.
+    /// Returns the verdicts on many addresses. Faster than checking them one by one.
     pub fn check_all(&self, addresses: &[IpAddr]) -> Vec<Verdict> {
         let mut verdicts = vec![Verdict::Free; addresses.len()];
         for (addresses, verdicts) in addresses.chunks(TILE).zip(verdicts.chunks_mut(TILE)) {
@@ -354,7 +373,8 @@ impl Blocklist {
         prefixes.find(|prefix| self.allowed.contains(prefix))
     }
 
-    /// Finds the longest blocked prefix of each of at most 64 addresses. Without `confirm`, trusts the filter alone.
+    /// Finds the longest blocked prefix of each of at most 64 addresses. Without `confirm`, a match
+    /// in the filter is enough.
     fn find(&self, addresses: &[IpAddr], confirm: bool, mut found: impl FnMut(usize, Prefix)) {
         let hasher = self.filter().hasher();
         for v4 in [true, false] {
@@ -362,7 +382,7 @@ impl Blocklist {
             if lengths.is_empty() {
                 continue;
             }
-            // Those of the family that were not found yet, with their places.
+            // The addresses of this family that were not found yet, with their indices.
             let mut open: Vec<(usize, IpAddr)> =
                 addresses.iter().map(IpAddr::to_canonical).enumerate().collect();
             open.retain(|(_, address)| address.is_ipv4() == v4);
@@ -372,7 +392,7 @@ impl Blocklist {
                     *digest = Prefix::masked(*address, length).digest(hasher);
                 }
                 let mut hits = match &tile[..open.len()] {
-                    // A tile costs some kinds the same however little is in it.
+                    // For some kinds, a tile costs the same however few digests it holds.
                     [alone] => self.filter().contains_digest(*alone).into(),
                     tile => self.filter().contains_tile(tile),
                 };
@@ -415,7 +435,7 @@ impl Blocklist {
         }
     }
 
-    /// Returns the figures of the list at its time.
+    /// Returns the current figures of the list.
     pub fn figures(&self) -> Figures {
         let stats = self.filter().stats();
         let (blocked, confirmed) = match &self.backend {
@@ -440,7 +460,7 @@ impl Blocklist {
         }
     }
 
-    /// Checks addresses that are known to be innocent.
+    /// Checks addresses that are known to be innocent, and counts the mistakes.
     pub fn innocents(&self, addresses: &[IpAddr]) -> Innocents {
         let blocked = self.check_all(addresses).iter().filter(|verdict| verdict.is_blocked()).count();
         let mut by_filter = 0;
@@ -454,8 +474,8 @@ impl Blocklist {
         Innocents { asked: addresses.len() as u64, blocked: blocked as u64, by_filter, expected }
     }
 
-    /// Looks up `keys` keys that belong to no address, and returns how many the filter has by mistake. The keys depend on
-    /// the seed alone.
+    /// Looks up `keys` keys that belong to no address, and returns the number of false positives.
+    /// The keys depend only on the seed.
     pub fn sample(&self, keys: u64, seed: u64) -> u64 {
         let seed = Digest::from_hash(seed);
         let (mut hits, mut asked) = (0, 0);
@@ -474,7 +494,7 @@ fn cannot(what: &'static str, why: &'static str) -> Error {
     umbel::Error::Cannot { kind: Kind::Aging, what, why }.into()
 }
 
-/// Limits a time to the last one that every backend can follow.
+/// Limits a time to the latest that every backend supports.
 fn followed(now: Timestamp) -> Timestamp {
     now.min(Timestamp::from_millis(u64::MAX - 1))
 }

@@ -1,26 +1,28 @@
-//! A conversation with a blocklist, a line at a time, for firewalls and scripts.
+//! A line protocol for blocklists, for firewalls and scripts.
 //!
-//! Every line gets one line of answer, at once. Its first word tells what has become of it; `error` and a sentence if it
-//! was not understood or could not be done, after which the conversation goes on.
+//! Every line is answered at once with one line. The first word of the answer is the result. It is
+//! `error`, followed by a sentence, if the line was not understood or could not be carried out; the
+//! session continues after that.
 //!
 //! | line | answer |
 //! | --- | --- |
 //! | `block ADDRESS\|PREFIX [SECONDS]` | `blocked PREFIX until TIME` |
-//! | `unblock ADDRESS\|PREFIX` | `unblocked PREFIX`, or `free PREFIX` if it was not blocked; with `(still blocked by PREFIX)` under a wider one |
+//! | `unblock ADDRESS\|PREFIX` | `unblocked PREFIX`, or `free PREFIX` if it was not blocked; followed by `(still blocked by PREFIX)` if a wider prefix covers it |
 //! | `allow ADDRESS\|PREFIX` | `allowed PREFIX` |
 //! | `disallow ADDRESS\|PREFIX` | `disallowed PREFIX`, or `unknown PREFIX` if it was not allowed |
 //! | `check ADDRESS` | `blocked ADDRESS by PREFIX until TIME`, `allowed ADDRESS by PREFIX` or `free ADDRESS` |
 //! | `stats` | `stats` and figures, `name=value` |
-//! | `innocent [KEYS]` | `innocent` and what came of asking for so many keys that are nobody's, 100000 unless said otherwise |
+//! | `innocent [KEYS]` | `innocent` and the false positives among this many keys that belong to no address, 100000 by default |
 //! | `tick [@TIME]` | `time TIME` |
 //! | `save` | `saved FILE` |
-//! | `help` | `help` and the lines there are |
+//! | `help` | `help` and a list of the lines |
 //!
-//! Times are seconds since the start of 1970, with up to three decimals. The clock is the system's until a line tells the
-//! time: `@TIME` may stand before every line, as in `@1800000000 block 192.0.2.7`. From then on it stands still between
-//! the times that are told. Times do not go backwards: an earlier one is an error, and where the system's clock is behind
-//! a saved state, time stands still until it has caught up. The aging backend does not know until when something is blocked
-//! that was blocked before, so its answers to `check` have no `until`.
+//! Times are seconds since the start of 1970, with up to three decimals. The clock is the system's
+//! until a line sets it. Any line can: `@TIME` may precede it, as in `@1800000000 block 192.0.2.7`.
+//! From then on, the clock only moves when a line sets it again. Time never goes backwards: an
+//! earlier time is an error, and if the system's clock is behind a saved state, time stands still
+//! until the clock has caught up. The aging backend does not know when an existing entry expires,
+//! so its answers to `check` have no `until`.
 //!
 //! ```
 //! use umbel::Timestamp;
@@ -50,42 +52,43 @@ use umbel::Timestamp;
 /// The longest line that is read.
 const MAX_LINE_BYTES: usize = 1024;
 
-/// The number of keys in a sample, unless the line has another.
+/// The default number of keys in a sample.
 const DEFAULT_SAMPLE_KEYS: u64 = 100_000;
-/// The largest sample. A larger one would keep the next line waiting for too long.
+/// The largest sample. A larger one would delay the next line for too long.
 const MAX_SAMPLE_KEYS: u64 = 100_000_000;
 
-/// The end of the times that are accepted. A later one is a mistake, such as milliseconds instead of seconds.
+/// The first time that is rejected. Later times are mistakes, such as milliseconds instead of
+/// seconds.
 const MAX_SECONDS: u64 = 1_000_000_000_000;
 
-/// A blocklist with which a conversation is going on.
+/// A session of the protocol with a blocklist.
 #[derive(Debug)]
 pub struct Session {
     list: Blocklist,
     state: Option<Keeper>,
     /// Whether lines set the clock.
     clock_is_set: bool,
-    /// Whether something has changed that is not saved.
+    /// Whether the list has unsaved changes.
     changed: bool,
 }
 
 impl Session {
-    /// A conversation about this list, which is saved to this file when a line says so.
+    /// Returns a session about this list. `save` lines write it to `state`.
     pub fn new(list: Blocklist, state: Option<Keeper>) -> Session {
         Session { list, state, clock_is_set: false, changed: false }
     }
 
-    /// The list as it is now.
+    /// Returns the list.
     pub fn list(&self) -> &Blocklist {
         &self.list
     }
 
-    /// Whether something has changed since the list was last saved.
+    /// Returns whether the list has changed since it was last saved.
     pub fn changed(&self) -> bool {
         self.changed
     }
 
-    /// The answer to a line, without its end, at a time of the system's clock.
+    /// Answers a line, passed without its line ending, at a time of the system's clock.
     pub fn answer(&mut self, line: &[u8], clock: Timestamp) -> String {
         let understood = str::from_utf8(line).map_err(|_| Error::parameter("line", "not UTF-8", "text"));
         let answer = understood.and_then(|line| self.try_answer(line, clock));
@@ -176,7 +179,11 @@ impl Session {
         )
     }
 
-    /// Saves the list, if there is a file for it.
+    /// Saves the list.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session has no file, or the file cannot be written.
     pub fn save(&mut self) -> Result<String> {
         let Some(keeper) = &mut self.state else {
             return Err(Error::parameter("save", "no file", "a file for the state"));
@@ -186,7 +193,12 @@ impl Session {
         Ok(format!("saved {}", keeper.path().to_string_lossy().escape_debug()))
     }
 
-    /// Answers line by line until there are no more. A line is answered before the next one is waited for.
+    /// Answers line by line until the input ends. Each line is answered before the session waits
+    /// for the next one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if reading or writing fails.
     pub fn serve(
         &mut self,
         input: impl Read,
@@ -202,7 +214,7 @@ impl Session {
                 format!("error the line is longer than {MAX_LINE_BYTES} bytes")
             };
             writeln!(output, "{answer}")?;
-            // Whoever has already written the next line is not waiting for this answer.
+            // A client that has already sent the next line is not waiting for this answer.
             if !input.buffer().contains(&b'\n') {
                 output.flush()?;
             }
@@ -211,7 +223,7 @@ impl Session {
     }
 }
 
-/// Reads a line, whether all of it was kept; `None` at the end.
+/// Reads a line, and returns whether it was kept completely; `None` at the end of the input.
 fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     line.clear();
     let (mut any, mut whole) = (false, true);
@@ -292,8 +304,12 @@ fn millis(text: &str) -> Option<u64> {
     Some(seconds * 1000 + format!("{decimals:0<3}").parse::<u64>().ok()?)
 }
 
-/// An entry of a list in a file, as `ADDRESS|PREFIX [SECONDS]`, whether bits behind the prefix were cleared; `None` for a
-/// line without one. What follows a `#` or a `;` is a comment, as in the lists that are published.
+/// Parses a line of a list in a file: `ADDRESS|PREFIX [SECONDS]`. Returns `None` for a line without
+/// an entry. Text after a `#` or a `;` is a comment, as in published lists.
+///
+/// # Errors
+///
+/// Fails if the line is not UTF-8, or not an address or prefix and an optional number of seconds.
 pub fn entry(line: &[u8]) -> Result<Option<Entry>> {
     let text = str::from_utf8(line).map_err(|_| Error::parameter("line", "not UTF-8", "text"))?;
     let text = text.split(['#', ';']).next().unwrap_or_default();
@@ -308,13 +324,13 @@ pub fn entry(line: &[u8]) -> Result<Option<Entry>> {
     Ok(Some(Entry { prefix, lifetime, cleared }))
 }
 
-/// What a line of a list says.
+/// An entry of a list in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Who.
+    /// The prefix.
     pub prefix: Prefix,
-    /// For how long, if it says so.
+    /// Its lifetime, if the line has one.
     pub lifetime: Option<Duration>,
-    /// Whether bits behind the prefix were cleared.
+    /// Whether bits after the prefix were cleared.
     pub cleared: bool,
 }

@@ -1,4 +1,4 @@
-//! The aging backend: generations that are forgotten one after the other.
+//! The aging backend: a ring of generations that expire one after the other.
 
 use super::Options;
 use super::lengths::PrefixLengths;
@@ -10,18 +10,19 @@ use crate::{Error, Result};
 use umbel::spec::KindOptions;
 use umbel::{Aging, Kind, Spec};
 
-/// A ring of filters, and what is known about what they hold.
+/// A ring of filters, and the prefix lengths in it.
 #[derive(Debug)]
 pub(super) struct Ring {
     pub filter: Aging,
-    /// Until when a prefix of each length can be there.
+    /// When the last prefix of each length expires.
     pub lengths: PrefixLengths<Timestamp>,
-    /// How many keys the generation at hand has taken.
+    /// The number of keys in the current generation.
     pub taken: u64,
 }
 
 impl Ring {
-    /// Attackers come all at once, so that every generation has room for as many keys as there may be in all.
+    /// Returns an empty ring. Attacks come in bursts, so every generation has room for the whole
+    /// capacity.
     pub fn new(options: &Options, generations: u32, now: Timestamp) -> Result<Ring> {
         let too_many = || Error::parameter("capacity", options.capacity, "fewer addresses");
         let room = options.capacity.checked_mul(generations.max(1).into()).ok_or_else(too_many)?;
@@ -34,8 +35,8 @@ impl Ring {
         Ok(Ring { filter, lengths: PrefixLengths::default(), taken: 0 })
     }
 
-    /// The time after which what is blocked now is forgotten: the end of a generation's last period, which is at most a
-    /// lifetime from now, and more than a lifetime less a generation.
+    /// Returns when an entry made now expires: at the end of a generation's last period, which is
+    /// at most a lifetime from now, and more than a lifetime minus a generation.
     pub fn until(&self, now: Timestamp) -> Timestamp {
         let generations = self.filter.generations() as u128;
         let window = self.lifetime().as_millis().max(1);
@@ -73,7 +74,7 @@ impl Ring {
         }
         let held = self.filter.held();
         self.filter.insert_digest(prefix.digest(self.filter.hasher()));
-        // What the generation has already takes no room.
+        // A key that the generation has already takes no room.
         self.taken += u64::from(self.filter.held() > held);
         let until = self.until(now);
         self.lengths.insert(prefix, until);

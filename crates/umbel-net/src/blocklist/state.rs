@@ -1,4 +1,4 @@
-//! A blocklist in a file, so that a restart forgets nothing.
+//! A blocklist saved in a file, so that it survives a restart.
 //!
 //! ```
 //! use umbel::hash::KeyRing;
@@ -14,24 +14,25 @@
 //! # Ok::<(), umbel_net::Error>(())
 //! ```
 //!
-//! The file, with all numbers in little-endian order:
+//! The layout of the file, with all numbers little-endian:
 //!
-//! | bytes | what |
+//! | bytes | contents |
 //! | --- | --- |
 //! | 8 | `UMBELBLK` |
 //! | 4, 4 | the version, 1, and the backend: 0 aging, 1 exact |
 //! | 8 | the length of the file |
-//! | 8 each | the time, the capacity, the rate (f64), the lifetime, the clients, the budget (f64), the keys that the generation at hand has taken; times in milliseconds |
-//! | 8 each | how many blocked, lengths and allowed follow, and how many bytes of filter |
-//! | 26 each | blocked: a prefix (the family, 4 or 6; the length; 16 bytes of address, those of IPv4 first) and until when |
-//! | 26 each | lengths: a prefix, of which only family and length count, and until when one of that length can be there |
+//! | 8 each | the time, the capacity, the rate (f64), the lifetime, the clients, the budget (f64), the number of keys in the current generation; times in milliseconds |
+//! | 8 each | the numbers of blocked prefixes, lengths and allowed prefixes, and the size of the filter |
+//! | 26 each | blocked: a prefix (the family, 4 or 6; the length; 16 bytes of address, those of IPv4 first) and when it expires |
+//! | 26 each | lengths: a prefix, of which only family and length count, and when the last prefix of that length expires |
 //! | 18 each | allowed: a prefix |
 //! | | the filter, as a filter file |
 //! | 8 | XXH3-64 of everything before |
 //!
-//! The aging backend has lengths and nothing under blocked, the exact one has no lengths.
+//! The aging backend stores lengths and no blocked prefixes; the exact backend stores no lengths.
 //!
-//! A [`Keeper`] has the right to write such a file, so that two processes do not undo each other's work.
+//! A [`Keeper`] holds the right to write the file, so that two processes do not overwrite each
+//! other's changes.
 
 use super::ledger::Ledger;
 use super::lengths::PrefixLengths;
@@ -59,7 +60,11 @@ const PREFIX_BYTES: usize = Prefix::BYTES;
 const TIMED_PREFIX_BYTES: usize = PREFIX_BYTES + 8;
 const CHECKSUM_BYTES: usize = 8;
 
-/// The bytes of the file.
+/// Encodes a list as the bytes of a file.
+///
+/// # Errors
+///
+/// Fails if the filter cannot be encoded.
 pub fn to_bytes(list: &Blocklist) -> Result<Vec<u8>> {
     let options = &list.options;
     let stored = file::Options { embed_key: options.embed_key, ..file::Options::default() };
@@ -114,14 +119,20 @@ pub fn to_bytes(list: &Blocklist) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads and verifies the bytes of a file. The secret of a keyed hash comes from the file itself or from the ring.
+/// Decodes and verifies the bytes of a file. The secret of a keyed hash comes from the file itself
+/// or from the ring.
+///
+/// # Errors
+///
+/// Fails if the bytes are not the state of a blocklist, have an unknown version, or are damaged, or
+/// if the secret is missing.
 pub fn from_bytes(bytes: &[u8], ring: &KeyRing) -> Result<Blocklist> {
     let mut fields = Fields(bytes);
     let found = bytes.len() as u64;
     let short = || FormatError::Length { expected: (HEADER_BYTES + CHECKSUM_BYTES) as u64, found };
     match fields.array() {
         Some(magic) if &magic == MAGIC => {}
-        // A file may be cut anywhere.
+        // A file may be truncated anywhere.
         None if MAGIC.starts_with(bytes) => return Err(short().into()),
         _ => return Err(FormatError::Invalid { what: "it is not the state of a blocklist".into() }.into()),
     }
@@ -138,12 +149,12 @@ pub fn from_bytes(bytes: &[u8], ring: &KeyRing) -> Result<Blocklist> {
     let whole = bytes.split_last_chunk::<CHECKSUM_BYTES>().filter(|(before, _)| before.len() >= HEADER_BYTES);
     let (before, end) = whole.ok_or_else(short)?;
     if sum(before) != u64::from_le_bytes(*end) {
-        return Err(FormatError::Damaged { part: "the whole".into() }.into());
+        return Err(FormatError::Damaged { part: "the file".into() }.into());
     }
     list(fields, backend, ring)
 }
 
-/// What comes after the length, which is known to be right.
+/// Decodes the fields after the length, which has been verified.
 fn list(mut fields: Fields<'_>, backend: u32, ring: &KeyRing) -> Result<Blocklist> {
     let invalid = |what: &str| Error::from(FormatError::Invalid { what: what.into() });
     let short = || invalid("it claims more than it has");
@@ -159,11 +170,11 @@ fn list(mut fields: Fields<'_>, backend: u32, ring: &KeyRing) -> Result<Blocklis
     let allowed = fields.records(allowed, PREFIX_BYTES).ok_or_else(short)?;
     let sane = capacity > 0 && rate > 0.0 && rate < 1.0 && !lifetime.is_zero() && budget > 0.0;
     if !sane || fields.0.len() as u64 != filter.saturating_add(CHECKSUM_BYTES as u64) {
-        return Err(invalid("its numbers cannot be"));
+        return Err(invalid("impossible numbers"));
     }
     let file::Loaded { filter, embedded_key: embed_key, .. } =
         file::from_bytes(&fields.0[..fields.0.len() - CHECKSUM_BYTES], ring)?;
-    let wrong = || invalid("a prefix that is none");
+    let wrong = || invalid("an invalid prefix");
     let entry = |record: &[u8]| {
         let (prefix, until) = record.split_last_chunk().ok_or_else(wrong)?;
         Ok((
@@ -192,7 +203,7 @@ fn list(mut fields: Fields<'_>, backend: u32, ring: &KeyRing) -> Result<Blocklis
             let ledger = ledger.ok_or_else(|| invalid("its filter is not the one of this list"))?;
             (Backend::Exact, hasher, BackendState::Ledger(ledger))
         }
-        _ => return Err(invalid("its filter is none of a blocklist")),
+        _ => return Err(invalid("its filter is not the filter of a blocklist")),
     };
     let options = Options { backend, capacity, rate, lifetime, hasher, embed_key, clients, budget };
     let (set, counts) = Default::default();
@@ -203,38 +214,54 @@ fn list(mut fields: Fields<'_>, backend: u32, ring: &KeyRing) -> Result<Blocklis
     Ok(list)
 }
 
-/// Writes the list to a file, which is replaced only once everything is safely on the disk. A new file is for its owner
-/// alone. Where several processes write it, each should be its [`Keeper`].
+/// Writes the list to a file, which is replaced only after everything is safely on disk. A new file
+/// is readable by its owner alone. If several processes write the file, each should use a
+/// [`Keeper`].
+///
+/// # Errors
+///
+/// Fails if the list cannot be encoded or the file cannot be written.
 pub fn save(path: impl AsRef<Path>, list: &Blocklist) -> Result<()> {
     write(path.as_ref(), list, true).map(drop)
 }
 
-/// Writes the list to a file, and gives it back with a lock on it; `replace` says whether it may be there already.
+/// Writes the list to a file, and returns the locked file. With `replace`, the file may exist
+/// already.
 fn write(path: &Path, list: &Blocklist, replace: bool) -> Result<File> {
     let placing = Placing { create_new: !replace, private: true, locked: true };
     Ok(file::save_bytes(path, &to_bytes(list)?, placing)?)
 }
 
 /// Reads and verifies a file.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, or for the reasons of [`from_bytes`].
 pub fn load(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Blocklist> {
     let path = path.as_ref();
     let bytes = std::fs::read(path).map_err(Error::io(path, "read"))?;
     from_bytes(&bytes, ring).map_err(|error| error.at(path))
 }
 
-/// Who may write a file with a state. There is one at a time, until it is dropped or its process ends.
+/// The right to write a state file. One process holds it at a time, until the keeper is dropped or
+/// the process ends.
 ///
-/// The lock is on the file itself, and on the one that replaces it before that has its name; so no other file is needed,
-/// and nothing is left behind. Where there is no file yet, whoever saves first keeps it.
+/// The lock is on the file itself, and the file that replaces it is locked before it takes the
+/// name. So no extra lock file is needed, and nothing is left behind. If there is no file yet, the
+/// first process to save becomes its keeper.
 #[derive(Debug)]
 pub struct Keeper {
     path: PathBuf,
-    /// Locked as long as it is open.
+    /// Locked while it is open.
     file: Option<File>,
 }
 
 impl Keeper {
-    /// Waits for another one for so long, and then fails.
+    /// Acquires the right, and waits for another keeper for at most `patience`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if another process still holds the lock then, or the file cannot be opened.
     pub fn new(path: impl Into<PathBuf>, patience: Duration) -> Result<Keeper> {
         let path = path.into();
         let start = Instant::now();
@@ -246,7 +273,7 @@ impl Keeper {
                 file => file.map_err(Error::io(&path, "open"))?,
             };
             match file.try_lock() {
-                // Otherwise it was replaced while it was waited for.
+                // If the name does not match, the file was replaced in the meantime.
                 Ok(()) if is_named(&file, &path) => return Ok(Keeper { path, file: Some(file) }),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if start.elapsed() < patience => {
@@ -260,24 +287,33 @@ impl Keeper {
         }
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads the file; `None` if there was none.
+    /// Reads the file; returns `None` if there was none.
+    ///
+    /// # Errors
+    ///
+    /// Fails for the reasons of [`load`].
     pub fn load(&self, ring: &KeyRing) -> Result<Option<Blocklist>> {
         self.file.as_ref().map(|_| load(&self.path, ring)).transpose()
     }
 
-    /// Writes the file like [`save`], and keeps it. One that another has made since is left alone.
+    /// Writes the file like [`save`], and keeps the lock. Does not replace a file that another
+    /// process has created since.
+    ///
+    /// # Errors
+    ///
+    /// Fails for the reasons of [`save`], or if another process has created the file since.
     pub fn save(&mut self, list: &Blocklist) -> Result<()> {
         self.file = Some(write(&self.path, list, self.file.is_some())?);
         Ok(())
     }
 }
 
-/// Whether a name still stands for a file that was opened by it.
+/// Returns whether a path still refers to a file that was opened by it.
 fn is_named(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -285,7 +321,7 @@ fn is_named(file: &File, path: &Path) -> bool {
         let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
         file.metadata().map(identity).ok() == path.metadata().map(identity).ok()
     }
-    // Elsewhere a file that is open cannot be replaced.
+    // On other systems an open file cannot be replaced.
     #[cfg(not(unix))]
     {
         let _ = file;

@@ -1,4 +1,4 @@
-//! From a frame to its IP packet: link layer, IP with its extensions, transport.
+//! Decoding of a frame: link layer, IP with its extension headers, transport protocol.
 
 use super::{Fragment, Packet, TcpInfo, Timestamp};
 use etherparse::{
@@ -9,30 +9,30 @@ use std::fmt;
 use std::net::IpAddr;
 use std::ops::Range;
 
-/// What the frames of a capture begin with, by its number in the registry of link types.
+/// The link type of a capture, as numbered in the registry of link types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link(pub u16);
 
 impl Link {
-    /// Loopback of BSD: a protocol family in the byte order of the machine.
+    /// BSD loopback: a protocol family in the byte order of the machine.
     pub const NULL: Link = Link(0);
     /// Ethernet.
     pub const ETHERNET: Link = Link(1);
-    /// Raw IP, by the number that some systems use for it.
+    /// Raw IP, under the number that some systems use.
     pub const RAW_BSD: Link = Link(12);
-    /// Raw IP, by the number of OpenBSD.
+    /// Raw IP, under the number of OpenBSD.
     pub const RAW_OPENBSD: Link = Link(14);
     /// Raw IP of either version.
     pub const RAW: Link = Link(101);
-    /// Loopback of OpenBSD: a protocol family, big-endian.
+    /// OpenBSD loopback: a protocol family, big-endian.
     pub const LOOP: Link = Link(108);
-    /// What Linux gives when it captures on any interface.
+    /// Linux cooked capture, as written for the interface "any".
     pub const LINUX_SLL: Link = Link(113);
     /// Raw IPv4.
     pub const IPV4: Link = Link(228);
     /// Raw IPv6.
     pub const IPV6: Link = Link(229);
-    /// The second version of what Linux gives when it captures on any interface.
+    /// Linux cooked capture, version 2.
     pub const LINUX_SLL2: Link = Link(276);
 }
 
@@ -42,19 +42,19 @@ impl fmt::Display for Link {
     }
 }
 
-/// Why no packet was found in a frame.
+/// The reason why no packet was found in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Skip {
-    /// Not even the headers up to the end of IP were captured.
+    /// The headers up to the end of IP were not captured completely.
     Truncated,
-    /// The link type is not one that is understood.
+    /// The link type is not supported.
     UnknownLink,
-    /// It is something else: ARP, say.
+    /// The frame is not IP, but ARP for example.
     NotIp,
-    /// Headers contradict themselves, or the interface of the frame was never described.
+    /// The headers contradict themselves, or the interface of the frame was never described.
     Malformed,
-    /// It is longer than [`MAX_RECORD`](super::MAX_RECORD).
+    /// The record is longer than [`MAX_RECORD`](super::MAX_RECORD).
     Oversized,
 }
 
@@ -78,7 +78,7 @@ impl fmt::Display for Skip {
 
 impl std::error::Error for Skip {}
 
-/// What a packet is, with places in the frame instead of slices of it.
+/// A decoded packet, with ranges of the frame instead of slices.
 pub(super) struct Layout {
     source: IpAddr,
     destination: IpAddr,
@@ -88,21 +88,21 @@ pub(super) struct Layout {
     pub(super) transport: Transport,
 }
 
-/// What was understood of the protocol above IP.
+/// The decoded header of the protocol above IP.
 #[derive(Default)]
 pub(super) struct Transport {
     ports: Option<(u16, u16)>,
     tcp: Option<TcpInfo>,
-    /// Where the payload begins in the frame.
+    /// The offset of the payload in the frame.
     payload: usize,
-    /// The payload's length, where the header says it.
+    /// The length of the payload, if the header has it.
     length: Option<usize>,
-    /// Whether its header is missing in part, or contradicts itself.
+    /// Whether the header is incomplete or contradicts itself.
     pub(super) headless: bool,
 }
 
 impl Layout {
-    /// The packet, in the frame that was decoded.
+    /// Returns the packet, given the frame that was decoded.
     pub(super) fn packet<'a>(&self, frame: &'a [u8], time: Timestamp, length: u32) -> Packet<'a> {
         let Transport { ports, tcp, .. } = self.transport;
         let ip = frame.get(self.ip.clone()).unwrap_or_default();
@@ -133,7 +133,7 @@ pub(super) fn decode(link: Link, frame: &[u8]) -> Result<Layout, Skip> {
         6 => ipv6(bytes, start)?,
         _ => return Err(Skip::Malformed),
     };
-    // What follows in a later fragment is no header.
+    // Later fragments do not begin with a transport header.
     if layout.fragment.is_none_or(|fragment| fragment.offset == 0) {
         let bytes = frame.get(layout.transport.payload..layout.ip.end).unwrap_or_default();
         layout.transport = transport(layout.protocol, bytes, layout.transport.payload);
@@ -141,7 +141,7 @@ pub(super) fn decode(link: Link, frame: &[u8]) -> Result<Layout, Skip> {
     Ok(layout)
 }
 
-/// Where IP begins.
+/// Returns the offset of the IP header.
 fn network(link: Link, frame: &[u8]) -> Result<usize, Skip> {
     match link {
         Link::ETHERNET => after_type(frame, 12, 14),
@@ -150,7 +150,7 @@ fn network(link: Link, frame: &[u8]) -> Result<usize, Skip> {
         Link::RAW | Link::RAW_BSD | Link::RAW_OPENBSD | Link::IPV4 | Link::IPV6 => Ok(0),
         Link::NULL | Link::LOOP => {
             let family = frame.first_chunk().ok_or(Skip::Truncated)?;
-            // IPv4, and what IPv6 is on Linux, NetBSD, FreeBSD and Darwin.
+            // The family of IPv4, and those of IPv6 on Linux, NetBSD, FreeBSD and Darwin.
             let known = |family| matches!(family, 2 | 10 | 24 | 28 | 30);
             match known(u32::from_le_bytes(*family)) || known(u32::from_be_bytes(*family)) {
                 true => Ok(4),
@@ -161,8 +161,9 @@ fn network(link: Link, frame: &[u8]) -> Result<usize, Skip> {
     }
 }
 
-/// Where IP begins if a type of Ethernet is at one place, and what it tells of at another; behind tags of VLANs, and behind
-/// the header that carries such a type where Ethernet has a length instead.
+/// Returns the offset of the IP header, given the offset of an Ethernet type and of the header it
+/// describes. Skips VLAN tags, and the SNAP header, which carries the type if Ethernet has a length
+/// in its place.
 fn after_type(frame: &[u8], mut at: usize, mut next: usize) -> Result<usize, Skip> {
     const SNAP: [u8; 6] = [0xaa, 0xaa, 3, 0, 0, 0];
     loop {
@@ -184,7 +185,7 @@ fn ipv4(bytes: &[u8], start: usize) -> Result<Layout, Skip> {
     })?;
     let head = header.slice().len();
     let length = match usize::from(header.total_len()) {
-        // A sender whose network card cuts packets leaves the length to it.
+        // With segmentation offload, the sender leaves the length to the network card.
         0 => bytes.len(),
         length if length < head => return Err(Skip::Malformed),
         length => length.min(bytes.len()),
@@ -210,7 +211,8 @@ fn ipv6(bytes: &[u8], start: usize) -> Result<Layout, Skip> {
     })?;
     let head = header.slice().len();
     let length = match usize::from(header.payload_length()) {
-        // Nothing; or too much for the field; or a length that is left to the network card.
+        // Zero stands for no payload, for a length that does not fit in the field, or for one that
+        // is left to the network card.
         0 if header.next_header() == ip_number::IPV6_NO_NEXT_HEADER => head,
         0 => bytes.len(),
         length => (head + length).min(bytes.len()),
@@ -227,7 +229,8 @@ fn ipv6(bytes: &[u8], start: usize) -> Result<Layout, Skip> {
     Ok(layout)
 }
 
-/// Goes past the headers between IP and the transport protocol. Each has at least 8 bytes, so that there is an end.
+/// Skips the headers between IP and the transport protocol. Each has at least 8 bytes, so the loop
+/// ends.
 fn extensions(layout: &mut Layout, mut rest: &[u8]) -> Result<(), Skip> {
     let v6 = layout.source.is_ipv6();
     while layout.fragment.is_none_or(|fragment| fragment.offset == 0) {
@@ -238,7 +241,7 @@ fn extensions(layout: &mut Layout, mut rest: &[u8]) -> Result<(), Skip> {
             }
             ip_number::IPV6_FRAG if v6 => {
                 let header = Ipv6FragmentHeaderSlice::from_slice(rest).map_err(|_| Skip::Truncated)?;
-                // A fragment that is the whole is none.
+                // An atomic fragment is a whole packet.
                 if header.is_fragmenting_payload() {
                     layout.fragment = Some(Fragment {
                         id: header.identification(),
@@ -264,10 +267,10 @@ fn extensions(layout: &mut Layout, mut rest: &[u8]) -> Result<(), Skip> {
     Ok(())
 }
 
-/// The header of a transport protocol; `start` is its place in the frame.
+/// Decodes the header of a transport protocol; `start` is its offset in the frame.
 fn transport(protocol: u8, bytes: &[u8], start: usize) -> Transport {
     const UDP_LITE: u8 = 136;
-    // The length of the header, and the payload's where it is told.
+    // The length of the header, the length of the payload if the header has it, and the TCP fields.
     let (head, length, tcp) = match protocol {
         6 => match TcpHeaderSlice::from_slice(bytes) {
             Ok(header) => {

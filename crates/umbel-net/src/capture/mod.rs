@@ -1,4 +1,5 @@
-//! Packets out of captures: pcap and pcapng files or pipes, compressed with gzip or not.
+//! Reading packets from captures: pcap and pcapng, from files or pipes, optionally compressed with
+//! gzip.
 //!
 //! ```
 //! use umbel_net::capture::{Link, Reader, Timestamp, Writer};
@@ -23,18 +24,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is read
+//! # Supported formats
 //!
-//! Both byte orders, micro- and nanoseconds, several sections and interfaces. Of link types Ethernet with any number of VLAN tags, raw
-//! IP, the Linux cooked headers of both versions, and loopback. IPv4 and IPv6 with their extension headers, and the
-//! ports and payloads of TCP, UDP, UDP-Lite and SCTP; of other protocols the payload is all that follows IP.
+//! Captures in both byte orders, in micro- and nanoseconds, with several sections and interfaces.
+//! The supported link types are Ethernet with any number of VLAN tags, raw IP, both versions of the
+//! Linux cooked header, and loopback. IPv4 and IPv6 are decoded with their extension headers, and
+//! TCP, UDP, UDP-Lite and SCTP with ports and payload. For other protocols, the payload is
+//! everything after the IP header.
 //!
-//! # What cannot be read
+//! # Damaged captures
 //!
-//! A capture is not to be trusted: it may be cut, damaged, or made by somebody who means harm. A frame in which no IP packet is found
-//! is skipped, and [`Counts::skipped`] has the reason. Where the capture itself breaks off, the packets before are given, and
-//! [`Reader::end`] tells that it was truncated or damaged. Nothing that a capture claims makes the reader take memory: its buffer
-//! grows only with bytes that have come, to at most [`MAX_RECORD`], and longer records are passed over.
+//! A capture is not trusted: it may be truncated, damaged or malicious. A frame without an IP
+//! packet is skipped, and [`Counts::skipped`] counts the reasons. If the capture itself breaks off,
+//! the packets before are returned, and [`Reader::end`] reports whether it was truncated or
+//! damaged. No claim in a capture makes the reader allocate memory: its buffer grows only with
+//! bytes that were read, up to [`MAX_RECORD`], and longer records are skipped.
 
 mod decode;
 mod reader;
@@ -52,89 +56,96 @@ use std::net::IpAddr;
 /// An IP packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// The number of its frame in the capture, from 1, those included that are skipped; 0 if it comes from no capture.
+    /// The number of its frame in the capture, from 1, counting skipped frames; 0 if it is not from
+    /// a capture.
     pub number: u64,
-    /// When it was captured.
+    /// The time of capture.
     pub time: Timestamp,
-    /// From where.
+    /// The address of the sender.
     pub source: IpAddr,
-    /// To where.
+    /// The address of the receiver.
     pub destination: IpAddr,
     /// The protocol that IP carries, after all extension headers: 6 is TCP, 17 is UDP.
     pub protocol: u8,
-    /// The ports of source and destination, for protocols that have them, if they were captured.
+    /// The ports of source and destination, if the protocol has ports and they were captured.
     pub ports: Option<(u16, u16)>,
-    /// What TCP's header says, if it was captured wholly.
+    /// Fields of the TCP header, if all of it was captured.
     pub tcp: Option<TcpInfo>,
-    /// Where it belongs in a larger packet, if it is a fragment of one. Only the first fragment has ports.
+    /// The position in the original packet, if this is a fragment. Only the first fragment has
+    /// ports.
     pub fragment: Option<Fragment>,
-    /// The IP packet as captured, headers included, and without what the link layer added at its end.
+    /// The captured IP packet with its headers, without trailing bytes of the link layer.
     pub ip: &'a [u8],
-    /// What was captured of the transport protocol's payload; for a protocol that is not understood, all that follows IP.
+    /// The captured payload of the transport protocol; for an unknown protocol, everything after
+    /// the IP header.
     pub payload: &'a [u8],
-    /// How long the frame was on the wire.
+    /// The length of the frame on the wire.
     pub length: u32,
 }
 
 impl<'a> Packet<'a> {
-    /// The packet in a frame that was captured at a time, and was so long on the wire.
+    /// Decodes the packet in a frame with this time of capture and length on the wire.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason if the frame does not contain an IP packet.
     pub fn from_frame(link: Link, frame: &'a [u8], time: Timestamp, length: u32) -> Result<Packet<'a>, Skip> {
         Ok(decode::decode(link, frame)?.packet(frame, time, length))
     }
 
-    /// From where to where it goes.
+    /// Returns the flow of the packet.
     pub fn flow(&self) -> Flow {
         let Packet { source, destination, protocol, ports, .. } = *self;
         Flow { source, destination, protocol, ports: ports.unwrap_or_default() }
     }
 }
 
-/// What the packets of one direction of a connection have in common.
+/// The flow of a packet: the fields that all packets in one direction of a connection share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
-    /// From where.
+    /// The address of the sender.
     pub source: IpAddr,
-    /// To where.
+    /// The address of the receiver.
     pub destination: IpAddr,
     /// The protocol that IP carries.
     pub protocol: u8,
-    /// The ports of source and destination; 0 where there are none.
+    /// The ports of source and destination; 0 if the protocol has none.
     pub ports: (u16, u16),
 }
 
-/// What a TCP header says.
+/// Fields of a TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// The number of the payload's first byte, or of SYN.
+    /// The sequence number of the payload's first byte, or of the SYN.
     pub seq: u32,
     /// The flags, from FIN in the lowest bit to CWR in the highest.
     pub flags: u8,
 }
 
 impl TcpInfo {
-    /// The sender has no more to say.
+    /// The sender has no more data.
     pub const FIN: u8 = 1;
-    /// The sequence number is the first.
+    /// The sequence number is the initial one.
     pub const SYN: u8 = 2;
-    /// The connection is broken off.
+    /// The connection is reset.
     pub const RST: u8 = 4;
 
-    /// Whether any of the flags is set.
+    /// Returns whether any of these flags is set.
     pub fn has(&self, flags: u8) -> bool {
         self.flags & flags != 0
     }
 }
 
-/// Which part of a packet a fragment is.
+/// The position of a fragment in its original packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// What all fragments of the packet have in common, for the same pair of hosts.
+    /// The identification, which all fragments of a packet between the same hosts share.
     pub id: u32,
-    /// The place of its first byte in the payload of IP.
+    /// The offset of its first byte in the payload of the IP packet.
     pub offset: u32,
-    /// Whether others follow.
+    /// Whether more fragments follow.
     pub more: bool,
 }
 
-/// The nanoseconds of a second.
+/// The number of nanoseconds in a second.
 const NANOS_PER_SECOND: u64 = 1_000_000_000;

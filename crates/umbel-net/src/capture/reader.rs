@@ -1,4 +1,4 @@
-//! Record after record of a capture, and of each the packet.
+//! The reader, which splits a capture into records and decodes the packet of each.
 
 use super::decode::{self, Link, Skip};
 use super::source::{Ended, Source};
@@ -17,20 +17,23 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The longest record that is read: 16 MiB, where the largest packet has 64 KiB and capturing programs stop at 256 KiB.
+/// The longest record that is read: 16 MiB. The largest packet has 64 KiB, and capture programs
+/// stop at 256 KiB.
 pub const MAX_RECORD: usize = 1 << 24;
 
-/// The most interfaces of a section that are known by their description; packets of others are skipped. Descriptions that
-/// are all alike compress well, so that their number must not be what a small file says.
+/// The number of interfaces of a section whose descriptions are kept; packets of others are
+/// skipped. Identical descriptions compress well, so without a limit a small file could take any
+/// amount of memory.
 const MAX_INTERFACES: usize = 1 << 16;
 
-/// Whether something is a capture, as far as its first four bytes tell. One that is compressed has to be decompressed first.
+/// Returns whether the first four bytes of an input are those of a capture. Decompress a compressed
+/// input first.
 pub fn is_capture(start: &[u8]) -> bool {
     const MAGIC: [u32; 6] = [block::SECTION, 0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0xd4c3_b2a1, 0x4d3c_b2a1];
     start.len() >= 4 && MAGIC.contains(&u32_at(start, 0, false))
 }
 
-/// Reads packets from a capture.
+/// A reader of the packets of a capture.
 pub struct Reader<'r> {
     source: Source<'r>,
     format: Format,
@@ -44,19 +47,20 @@ pub struct Reader<'r> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Frames of the capture: packets that were given, and frames that were skipped.
+    /// Frames of the capture: returned packets and skipped frames.
     pub frames: u64,
-    /// Packets that were given.
+    /// Packets that were returned.
     pub packets: u64,
-    /// How long they were on the wire, together.
+    /// The total length of the packets on the wire.
     pub bytes: u64,
-    /// Packets of which less was captured than was on the wire.
+    /// Packets that were not captured completely.
     pub cut: u64,
     /// Packets that are fragments of larger ones.
     pub fragments: u64,
-    /// Packets whose transport header was not captured wholly, or contradicts itself; they are given without a payload.
+    /// Packets whose transport header is incomplete or contradicts itself; they are returned
+    /// without a payload.
     pub headless: u64,
-    /// Packets that were captured before the one before them, by their times.
+    /// Packets with an earlier timestamp than the packet before them.
     pub backwards: u64,
     /// Frames without a packet, by reason.
     pub skipped: Skipped,
@@ -67,36 +71,36 @@ pub struct Counts {
 pub struct Skipped([u64; Skip::ALL.len()]);
 
 impl Skipped {
-    /// Returns the number of frames that were skipped for a reason.
+    /// Returns the number of frames skipped for this reason.
     pub fn count(&self, reason: Skip) -> u64 {
         self.0[reason as usize]
     }
 
-    /// Returns the number of frames that were skipped for any reason.
+    /// Returns the number of frames skipped for any reason.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Returns the reasons that occurred, and how often.
+    /// Returns the reasons that occurred, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (Skip, u64)> {
         Skip::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
     }
 }
 
-/// How a capture ended.
+/// The way a capture ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum End {
-    /// After a whole record.
+    /// After a complete record.
     Whole,
-    /// In the middle of a record, so that something is missing.
+    /// Within a record, so that data is missing.
     Truncated {
         /// The byte at which that record began.
         at: u64,
     },
-    /// With something that is no record, so that the next one cannot be found.
+    /// With an invalid record, after which the next one cannot be found.
     Damaged {
-        /// The byte at which it is.
+        /// The byte at which it begins.
         at: u64,
     },
 }
@@ -106,10 +110,10 @@ impl fmt::Display for End {
         match self {
             End::Whole => f.write_str("whole"),
             End::Truncated { at } => {
-                write!(f, "truncated: it ends in the middle of what begins at byte {at}")
+                write!(f, "truncated: it ends within the record that begins at byte {at}")
             }
             End::Damaged { at } => {
-                write!(f, "damaged: what begins at byte {at} is no record, and none can be found after it")
+                write!(f, "damaged: there is no valid record at byte {at}, and none can be found after it")
             }
         }
     }
@@ -119,14 +123,14 @@ impl fmt::Display for End {
 enum Format {
     Pcap(Pcap),
     PcapNg(Section),
-    /// The capture ended in its head.
+    /// The capture ended within its header.
     None,
 }
 
 struct Pcap {
     parse: fn(&[u8]) -> ParsedFrame<'_>,
     big_endian: bool,
-    /// The length of a record without its frame.
+    /// The length of a record's header.
     head: usize,
     nanos_per_tick: u64,
     link: Link,
@@ -134,7 +138,7 @@ struct Pcap {
 
 type ParsedFrame<'a> = IResult<&'a [u8], LegacyPcapBlock<'a>, PcapError<&'a [u8]>>;
 
-/// What holds in a section of a pcapng file.
+/// The state of a section of a pcapng file.
 #[derive(Default)]
 struct Section {
     big_endian: bool,
@@ -144,10 +148,10 @@ struct Section {
 #[derive(Clone, Copy)]
 struct Interface {
     link: Link,
-    /// How much of a packet is captured; 0 is all.
+    /// The number of bytes captured of each packet; 0 for no limit.
     snap: u32,
     ticks_per_second: u64,
-    /// Seconds to be added.
+    /// The number of seconds to add to timestamps.
     offset: i64,
 }
 
@@ -155,7 +159,7 @@ struct Interface {
 enum Step {
     Frame(Frame),
     Skipped(Skip),
-    /// Something that is no packet.
+    /// A record that is not a packet.
     Other,
     End(End),
 }
@@ -163,16 +167,16 @@ enum Step {
 struct Frame {
     time: Option<Timestamp>,
     link: Link,
-    /// Where it is in the source's buffer.
+    /// Its range in the source's buffer.
     place: Range<usize>,
     length: u32,
 }
 
-/// pcapng's types of blocks that are looked into.
+/// The types of pcapng blocks that are decoded.
 mod block {
     pub const SECTION: u32 = 0x0a0d_0d0a;
     pub const INTERFACE: u32 = 1;
-    /// No longer written, but there are files.
+    /// Obsolete, but found in old files.
     pub const PACKET: u32 = 2;
     pub const SIMPLE: u32 = 3;
     pub const ENHANCED: u32 = 6;
@@ -180,6 +184,10 @@ mod block {
 
 impl Reader<'static> {
     /// Opens a file, or standard input for `-`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, or is neither pcap nor pcapng.
     pub fn open(path: impl AsRef<Path>) -> Result<Reader<'static>> {
         let path = path.as_ref();
         if path == "-" {
@@ -191,12 +199,20 @@ impl Reader<'static> {
 }
 
 impl<'r> Reader<'r> {
-    /// Reads from whatever gives bytes, without seeking.
+    /// Reads a capture from any source of bytes, without seeking.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the input cannot be read, or is neither pcap nor pcapng.
     pub fn new(input: impl Read + Send + 'r) -> Result<Reader<'r>> {
         Reader::named(input, "the capture")
     }
 
-    /// The same, with a name for messages.
+    /// Reads a capture like [`new`](Reader::new), with a name for error messages.
+    ///
+    /// # Errors
+    ///
+    /// Fails for the same reasons.
     pub fn named(input: impl Read + Send + 'r, name: impl Into<PathBuf>) -> Result<Reader<'r>> {
         let name = name.into();
         let mut source = Source::new(input).map_err(Error::io(&name, "read"))?;
@@ -204,7 +220,12 @@ impl<'r> Reader<'r> {
         Ok(Reader { source, format, name, counts: Counts::default(), last: Timestamp::default(), end: None })
     }
 
-    /// The next packet; nothing at the end, of which [`end`](Reader::end) then tells. Errors are the system's.
+    /// Returns the next packet. Returns `None` at the end, and [`end`](Reader::end) then reports
+    /// how the capture ended.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the system cannot read the input. A damaged capture is not an error.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend what its buffer holds")]
     pub fn next(&mut self) -> Result<Option<Packet<'_>>> {
         while self.end.is_none() {
@@ -238,17 +259,17 @@ impl<'r> Reader<'r> {
         &self.counts
     }
 
-    /// How the capture ended, once [`next`](Reader::next) has given nothing.
+    /// Returns how the capture ended, once [`next`](Reader::next) has returned `None`.
     pub fn end(&self) -> Option<End> {
         self.end
     }
 
-    /// Whether all of the capture was read.
+    /// Returns whether the capture was read completely.
     pub fn is_whole(&self) -> bool {
         self.end == Some(End::Whole)
     }
 
-    /// How many bytes of memory the buffer takes.
+    /// Returns the size of the buffer in bytes.
     pub fn memory(&self) -> usize {
         self.source.memory()
     }
@@ -258,7 +279,7 @@ impl<'r> Reader<'r> {
         self.counts.skipped.0[reason as usize] += 1;
     }
 
-    /// Counts a packet, and returns its time: that of the one before it where it has none.
+    /// Counts a packet, and returns its time, or the time of the packet before if it has none.
     fn count(&mut self, frame: &Frame, layout: &decode::Layout) -> Timestamp {
         let time = frame.time.unwrap_or(self.last);
         let counts = &mut self.counts;
@@ -289,7 +310,8 @@ impl fmt::Debug for Reader<'_> {
     }
 }
 
-/// The end, in front of a record that is missing wholly or in part.
+/// Returns the end of the capture, given that the record at this byte is missing completely or in
+/// part.
 fn ended(source: &Source, at: u64) -> Step {
     Step::End(match source.ended() {
         Some(Ended::Corrupt) => End::Damaged { at },
@@ -304,7 +326,7 @@ fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
 }
 
 impl Format {
-    /// Recognises the format by its first bytes.
+    /// Recognizes the format by its first bytes.
     fn recognise(source: &mut Source, name: &Path) -> Result<Format> {
         const PCAP_HEAD: usize = 24;
         let failed = Error::io(name, "read");
@@ -316,7 +338,7 @@ impl Format {
         if !is_capture(start) {
             let found = match (start, source.ended()) {
                 (_, Some(Ended::Early)) => return Ok(Format::None),
-                (_, Some(Ended::Corrupt)) => "what it holds cannot be decompressed".to_owned(),
+                (_, Some(Ended::Corrupt)) => "its contents cannot be decompressed".to_owned(),
                 ([], _) => "it is empty".to_owned(),
                 (start, _) => format!("it begins with the bytes {start:02x?}"),
             };
@@ -338,7 +360,8 @@ impl Format {
             big_endian: header.is_bigendian(),
             head,
             nanos_per_tick: if header.is_nanosecond_precision() { 1 } else { 1000 },
-            // The high bits tell of check sums after the frames, which the lengths of IP leave out.
+            // The high bits describe frame check sequences after the frames, which the lengths in
+            // IP headers exclude.
             link: Link((header.network.0 & 0xffff) as u16),
         }))
     }
@@ -426,7 +449,8 @@ impl Section {
             }
             Ok((_, Block::Unknown(_))) if kind == block::PACKET => self.old_packet(bytes, &place),
             Err(_) if kind == block::SECTION => return damaged,
-            // A place in the list, so that those after it keep their numbers.
+            // Fill the place of an unreadable description, so that the interfaces after it keep
+            // their numbers.
             Err(_) if kind == block::INTERFACE => self.describe(Interface::UNKNOWN),
             _ => Step::Skipped(Skip::Malformed),
         })
@@ -439,13 +463,14 @@ impl Section {
         Step::Other
     }
 
-    /// A packet as the first versions of the format had it, which the parser does not know: interface and drops in one
-    /// field, then as in an enhanced packet.
+    /// Decodes a packet block of the first versions of the format, which the parser does not
+    /// support. The interface and the drop count share one field; the rest is as in an enhanced
+    /// packet block.
     fn old_packet(&self, bytes: &[u8], place: &Range<usize>) -> Step {
         let field = |at| u32_at(bytes, at, self.big_endian);
         let interface = if self.big_endian { field(8) >> 16 } else { field(8) & 0xffff };
         let captured = field(20) as usize;
-        // 28 bytes before the packet, and the length once more at the end.
+        // 28 bytes precede the packet, and the length is repeated after it.
         if captured > bytes.len().saturating_sub(32) {
             return Step::Skipped(Skip::Malformed);
         }
@@ -467,12 +492,12 @@ impl Section {
 }
 
 impl Interface {
-    /// One whose description cannot be read.
+    /// The interface of an unreadable description.
     const UNKNOWN: Interface =
         Interface { link: Link(u16::MAX), snap: 0, ticks_per_second: 1_000_000, offset: 0 };
 
     fn new(block: &InterfaceDescriptionBlock, big_endian: bool) -> Interface {
-        // Its own reading of the options takes powers of two for invalid, and the offset for little-endian.
+        // The parser's own accessors reject powers of two and read the offset as little-endian.
         let option =
             |code| block.options.iter().find(|option| option.code == code).map(|option| option.value());
         let resolution = option(OptionCode::IfTsresol).and_then(|value| value.first()).copied().unwrap_or(6);
@@ -483,7 +508,7 @@ impl Interface {
         };
         let offset = option(OptionCode::IfTsoffset).and_then(|value| value.first_chunk()).copied();
         Interface {
-            // Numbers of link types have 16 bits here.
+            // Link types have 16 bits here.
             link: Link(u16::try_from(block.linktype.0).unwrap_or(u16::MAX)),
             snap: block.snaplen,
             ticks_per_second: ticks.unwrap_or(Interface::UNKNOWN.ticks_per_second),
@@ -494,7 +519,7 @@ impl Interface {
     fn time(&self, ticks: u64) -> Timestamp {
         let nanos = u128::from(ticks) * u128::from(NANOS_PER_SECOND) / u128::from(self.ticks_per_second);
         let nanos = nanos as i128 + i128::from(self.offset) * i128::from(NANOS_PER_SECOND);
-        // Before 1970 is 1970.
+        // Times before 1970 become 1970.
         Timestamp::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
     }
 }

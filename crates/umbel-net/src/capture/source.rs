@@ -1,23 +1,24 @@
-//! Bytes of a capture, as they come: a buffer that grows only with what was read, over a file or pipe that may be compressed.
+//! A buffered input over a file or pipe, which may be compressed. The buffer grows only with bytes
+//! that were read.
 
 use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::ops::Range;
 
-/// The number of bytes that are read at once, and the size of the buffer while no record needs more.
+/// The number of bytes read at once, and the size of the buffer as long as no record needs more.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// The start of a compressed input.
+/// The first bytes of a gzip file.
 const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 
-/// Why nothing more comes.
+/// The reason why there are no more bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It is the end.
+    /// The input ended.
     Here,
-    /// Compressed data end before their end.
+    /// The compressed data ended prematurely.
     Early,
-    /// Compressed data cannot be decompressed from here on.
+    /// The compressed data is corrupt from here on.
     Corrupt,
 }
 
@@ -25,15 +26,15 @@ pub enum Ended {
 pub struct Source<'r> {
     input: Box<dyn Read + Send + 'r>,
     buffer: Vec<u8>,
-    /// What of the buffer has been read, and not yet been taken.
+    /// The range of the buffer that was read and is not consumed yet.
     ready: Range<usize>,
-    /// How many bytes were taken.
+    /// The number of bytes consumed.
     taken: u64,
     ended: Option<Ended>,
 }
 
 impl<'r> Source<'r> {
-    /// Looks at the first bytes, and decompresses if they say so.
+    /// Returns a source that decompresses the input if it begins like a gzip file.
     pub fn new(mut input: impl Read + Send + 'r) -> io::Result<Source<'r>> {
         let mut start = Vec::new();
         input.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut start)?;
@@ -46,7 +47,7 @@ impl<'r> Source<'r> {
         Ok(Source { input, buffer: Vec::new(), ready: 0..0, taken: 0, ended: None })
     }
 
-    /// Whether so many bytes are ready, after reading what is missing.
+    /// Reads until this many bytes are ready, and returns whether they are.
     pub fn fill(&mut self, wanted: usize) -> io::Result<bool> {
         while self.ready.len() < wanted {
             if !self.read_more(wanted)? {
@@ -56,12 +57,13 @@ impl<'r> Source<'r> {
         Ok(true)
     }
 
-    /// The bytes that are ready.
+    /// Returns the bytes that are ready.
     pub fn ready(&self) -> &[u8] {
         self.buffer.get(self.ready.clone()).unwrap_or_default()
     }
 
-    /// Consumes bytes that are ready, and returns their range in the buffer, which holds until more is read.
+    /// Consumes bytes that are ready, and returns their range in the buffer, which is valid until
+    /// more is read.
     pub fn consume(&mut self, count: usize) -> Range<usize> {
         let taken = self.ready.start..(self.ready.start + count).min(self.ready.end);
         self.ready.start = taken.end;
@@ -69,12 +71,12 @@ impl<'r> Source<'r> {
         taken
     }
 
-    /// Returns bytes that were consumed.
+    /// Returns a range of consumed bytes.
     pub fn at(&self, range: Range<usize>) -> &[u8] {
         self.buffer.get(range).unwrap_or_default()
     }
 
-    /// Goes past so many bytes, keeping none; whether there were so many.
+    /// Skips this many bytes without keeping them, and returns whether there were as many.
     pub fn skip(&mut self, mut count: u64) -> io::Result<bool> {
         loop {
             let taken = self.consume(usize::try_from(count).unwrap_or(usize::MAX).min(self.ready.len()));
@@ -88,36 +90,37 @@ impl<'r> Source<'r> {
         }
     }
 
-    /// How large the buffer is.
+    /// Returns the size of the buffer.
     pub fn memory(&self) -> usize {
         self.buffer.capacity()
     }
 
-    /// How many bytes were taken so far, of what they are when decompressed.
+    /// Returns the number of (decompressed) bytes consumed so far.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Why nothing more came.
+    /// Returns why there are no more bytes, or `None` if there may be more.
     pub fn ended(&self) -> Option<Ended> {
         self.ended
     }
 
-    /// Reads once, as much as there is, for a record of so many bytes; whether there was something.
+    /// Reads once, as much as is available, for a record of this many bytes. Returns whether there
+    /// was anything.
     fn read_more(&mut self, wanted: usize) -> io::Result<bool> {
         if self.ended.is_some() {
             return Ok(false);
         }
         let ready = self.ready.len();
-        // Moved only when the record would not fit, so that small records are seldom moved.
+        // Move only if the record does not fit, so that small records are seldom moved.
         if self.buffer.len() - self.ready.start < wanted.max(ready + 1) {
             self.buffer.copy_within(self.ready.clone(), 0);
             self.ready = 0..ready;
         }
-        // Twice what has come is the most that is taken on trust.
+        // Allocate at most twice the bytes that have arrived, whatever the record claims.
         let size = wanted.min(ready * 2).max(CHUNK_BYTES);
         if self.buffer.len() < size {
-            // Exactly, where a vector would double itself.
+            // Reserve exactly; `resize` alone would double the capacity.
             self.buffer.reserve_exact(size - self.buffer.len());
             self.buffer.resize(size, 0);
         }
@@ -126,7 +129,7 @@ impl<'r> Source<'r> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => match error.kind() {
                     ErrorKind::UnexpectedEof => break self.end(Ended::Early),
-                    // What the decoder says; the system does not.
+                    // The decoder reports these kinds; the system does not.
                     ErrorKind::InvalidData | ErrorKind::InvalidInput => break self.end(Ended::Corrupt),
                     _ => return Err(error),
                 },

@@ -1,4 +1,4 @@
-//! TCP streams reassembled, so that text is found even if it was split into small packets.
+//! Reassembly of TCP streams, so that text is found even if it was split into small packets.
 //!
 //! ```
 //! use umbel_net::capture::streams::{Event, Streams};
@@ -27,13 +27,15 @@
 //! # Ok::<(), umbel_net::capture::Skip>(())
 //! ```
 //!
-//! Each direction is a stream of its own. Bytes come in order and once; where segments overlap, those that came first count.
-//! A segment that is ahead waits for the missing bytes, until [`Limits::waiting`] is exceeded or the stream ends; then the
-//! gap is reported, and skipped. A stream that was running when the capture began starts with its first segment that has bytes.
+//! Each direction is a stream of its own. Bytes are delivered in order and once; where segments
+//! overlap, the bytes that came first count. A segment that is ahead waits for the missing bytes
+//! until [`Limits::waiting`] is exceeded or the stream ends; then the gap is reported and skipped.
+//! A stream that was running when the capture began starts with its first segment that has bytes.
 //!
-//! A sender cannot hide bytes. Bytes after a reset are a new stream, bytes beyond the announced end are delivered, and a
-//! stream that was evicted starts again. Bytes before a skipped gap, or before the first byte, are a new stream, too: a
-//! segment far ahead, which the receiver ignores, hides nothing that follows. Missing bytes are reported and counted.
+//! A sender cannot hide bytes. Bytes after a reset are a new stream, bytes beyond the announced end
+//! are delivered, and a stream that was evicted starts again. Bytes before a skipped gap, or before
+//! the first byte, are a new stream, too: a segment far ahead, which the receiver ignores, does not
+//! hide the bytes that follow it. Missing bytes are reported and counted.
 
 use super::{Flow, Packet, TcpInfo, Timestamp};
 use std::collections::hash_map::Entry;
@@ -42,18 +44,19 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 /// Limits on the memory of streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Streams at a time; beyond, the one that was silent the longest is ended.
+    /// The number of streams at a time. Beyond that, the stream that was idle for the longest time
+    /// ends.
     pub streams: usize,
-    /// Bytes that wait in one stream for others before them.
+    /// The number of bytes in one stream that wait for missing bytes before them.
     pub waiting: usize,
-    /// Bytes that wait in all streams together.
+    /// The number of bytes that wait in all streams together.
     pub waiting_together: usize,
-    /// Nanoseconds of silence after which a stream is ended.
+    /// The number of nanoseconds after which an idle stream ends.
     pub idle: u64,
 }
 
 impl Default for Limits {
-    /// 65 536 streams, 256 KiB and 64 MiB waiting, five minutes.
+    /// Returns limits of 65 536 streams, 256 KiB and 64 MiB waiting, and five minutes.
     fn default() -> Limits {
         Limits {
             streams: 1 << 16,
@@ -67,16 +70,18 @@ impl Default for Limits {
 /// An event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
-    /// From where to where.
+    /// The flow of the stream.
     pub flow: Flow,
-    /// The stream's number, from 0 in the order in which they began; a flow may have several streams, one after the other.
+    /// The number of the stream, from 0 in the order in which streams began. A flow may have
+    /// several streams, one after the other.
     pub stream: u64,
     /// The number of bytes of the stream before this event, including missing ones.
     pub offset: u64,
-    /// The time of the packet that brought the bytes, or the bytes that they had waited for.
+    /// The time of the packet that brought the bytes, or that brought the missing bytes before
+    /// them.
     pub time: Timestamp,
-    /// The number of the packet with these bytes; for a gap or an end, of the packet that caused it, and 0 at the end of the
-    /// capture.
+    /// The number of the packet with these bytes. For a gap or an end, the number of the packet
+    /// that caused it, or 0 at the end of the capture.
     pub packet: u64,
     /// The event.
     pub event: Event<'a>,
@@ -85,27 +90,27 @@ pub struct Piece<'a> {
 /// Something that happens to a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// The next bytes; never none.
+    /// The next bytes; never empty.
     Bytes(&'a [u8]),
     /// This many bytes are missing.
     Gap(u64),
-    /// The stream is over. Bytes beyond the end that its sender announced are delivered nevertheless.
+    /// The stream ended. Bytes beyond the end that its sender announced are still delivered.
     End(Ending),
 }
 
-/// Why a stream ended.
+/// The reason why a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ending {
-    /// Its sender was finished, and all before was delivered.
+    /// Its sender finished, and all bytes were delivered.
     Finished,
-    /// It was broken off, or its ports were used for another connection.
+    /// It was reset, or its ports were reused for another connection.
     Reset,
-    /// Nothing came for longer than [`Limits::idle`].
+    /// It was idle for longer than [`Limits::idle`].
     Idle,
-    /// It had to make room for others.
+    /// It made room for other streams.
     Evicted,
-    /// Bytes came from before its first one, or from before a gap; they begin a new stream.
+    /// Bytes arrived from before its first byte, or from before a gap; they begin a new stream.
     Rewound,
     /// The capture ended.
     Capture,
@@ -117,39 +122,39 @@ pub enum Ending {
 pub struct StreamCounts {
     /// Streams that began.
     pub streams: u64,
-    /// Streams that had to make room.
+    /// Streams that were evicted to make room.
     pub evicted: u64,
     /// Bytes that were delivered.
     pub delivered: u64,
-    /// Bytes that came again.
+    /// Bytes that were sent again.
     pub repeated: u64,
-    /// Times that something was missing.
+    /// Gaps in streams.
     pub gaps: u64,
-    /// Bytes that were missing.
+    /// Bytes missing in gaps.
     pub missing: u64,
-    /// Bytes beyond the end that the sender had announced.
+    /// Bytes beyond the end that the sender announced.
     pub beyond_end: u64,
 }
 
-/// TCP streams that are being put together.
+/// The TCP streams that are being reassembled.
 #[derive(Debug, Default)]
 pub struct Streams {
     limits: Limits,
     streams: HashMap<Flow, Stream>,
-    /// Every stream once, in the order of what was their last packet when they were put here. One that was heard since
-    /// goes to the back when its turn comes, so that packets need not move anything.
+    /// Every stream once, ordered by its last packet at the time it was queued. A stream that was
+    /// active since is queued again when its turn comes, so that packets need not move anything.
     silent: VecDeque<Turn>,
     packets: u64,
     waiting: usize,
     counts: StreamCounts,
 }
 
-/// A stream's place among those that may be evicted.
+/// The place of a stream in the queue of streams to evict.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     flow: Flow,
     stream: u64,
-    /// Its last packet when it was put there, by number and by time.
+    /// Its last packet when it was queued, by number and by time.
     last: (u64, Timestamp),
 }
 
@@ -162,21 +167,22 @@ struct Stream {
     first: u32,
     /// The number of bytes that were delivered or skipped.
     next: u64,
-    /// From here on all of them were delivered.
+    /// The offset from which all bytes were delivered without a gap.
     heard_from: u64,
-    /// Segments that wait, by offset; they do not overlap.
+    /// The waiting segments, by offset; they do not overlap.
     ahead: BTreeMap<u64, Waiting>,
-    /// The memory of these segments.
+    /// The memory of the waiting segments.
     waiting: usize,
-    /// Where it ends, once that is known.
+    /// The offset of its end, once it is known.
     end: Option<u64>,
-    /// Whether its end was sent. The stream is kept for a while, so that repeated bytes do not become a new stream.
+    /// Whether its end was reported. The stream is kept for a while, so that repeated bytes do not
+    /// become a new stream.
     ended: bool,
-    /// When its last packet came, by number and by time.
+    /// Its last packet, by number and by time.
     last: (u64, Timestamp),
 }
 
-/// A segment that waits.
+/// A segment that waits for missing bytes before it.
 #[derive(Debug)]
 struct Waiting {
     bytes: Vec<u8>,
@@ -202,7 +208,8 @@ impl<F: FnMut(Piece<'_>)> Delivery<'_, F> {
     }
 }
 
-/// The memory of a waiting segment beside its bytes, so that many small segments are bounded, too.
+/// The memory of a waiting segment apart from its bytes. Counting it bounds many small segments,
+/// too.
 const SEGMENT_OVERHEAD_BYTES: usize = 64;
 
 impl Streams {
@@ -211,7 +218,7 @@ impl Streams {
         Streams { limits, ..Streams::default() }
     }
 
-    /// Processes a packet, and delivers the events that follow from it. Packets that are not TCP are ignored.
+    /// Processes a packet, and delivers the resulting events. Packets that are not TCP are ignored.
     pub fn push(&mut self, packet: &Packet<'_>, mut deliver: impl FnMut(Piece<'_>)) {
         let Some(tcp) = packet.tcp else { return };
         let flow = packet.flow();
@@ -219,7 +226,7 @@ impl Streams {
         let mut out = Delivery { deliver: &mut deliver, time: packet.time, packet: packet.number };
         self.end_silent(packet.time, &mut out);
         let is_first = tcp.has(TcpInfo::SYN);
-        // SYN has a number too.
+        // The SYN takes a sequence number, too.
         let seq = tcp.seq.wrapping_add(is_first.into());
         match self.streams.get(&flow) {
             Some(stream) if is_first && stream.first != seq => self.end(&flow, Ending::Reset, &mut out),
@@ -230,7 +237,7 @@ impl Streams {
         }
         let stream = match self.streams.entry(flow) {
             Entry::Occupied(entry) => entry.into_mut(),
-            // Acknowledgements alone make no stream.
+            // Acknowledgements alone do not start a stream.
             Entry::Vacant(_) if packet.payload.is_empty() && !is_first => return,
             Entry::Vacant(entry) => {
                 let id = self.counts.streams;
@@ -284,17 +291,18 @@ impl Streams {
         self.streams.is_empty()
     }
 
-    /// Returns whether the stream with this number is kept. A stream whose end was sent may be kept, and may go on.
+    /// Returns whether the stream with this number is kept. A stream whose end was reported may
+    /// still be kept, and may continue.
     pub fn has(&self, flow: &Flow, stream: u64) -> bool {
         self.streams.get(flow).is_some_and(|kept| kept.id == stream)
     }
 
-    /// Returns the memory of the segments that wait.
+    /// Returns the memory of the waiting segments.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Delivers the segments that wait in a stream, sends its end, and drops it.
+    /// Delivers the waiting segments of a stream, reports its end, and drops it.
     fn end(&mut self, flow: &Flow, why: Ending, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) {
         let Some(mut stream) = self.streams.remove(flow) else { return };
         self.waiting -= stream.waiting;
@@ -310,12 +318,13 @@ impl Streams {
     /// Ends at most two idle streams, so that no packet pays for many.
     fn end_silent(&mut self, now: Timestamp, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) {
         for _ in 0..2 {
-            // A stream that was active then is active now: the turn alone shows it.
+            // A stream that was recently active when it was queued is active now: no need to look
+            // it up.
             let is_silent = |turn: &&Turn| now.nanos_since(turn.last.1) > self.limits.idle;
             let Some(turn) = self.silent.front().filter(is_silent).copied() else { break };
             self.take_turn(turn, Ending::Idle, out);
         }
-        // Streams that ended otherwise have left their turns behind.
+        // Remove the entries of streams that ended for other reasons.
         if self.silent.len() > 2 * self.streams.len() + 64 {
             let mut turns = std::mem::take(&mut self.silent);
             turns.retain(|turn| self.last_of(*turn).is_some());
@@ -334,7 +343,8 @@ impl Streams {
         false
     }
 
-    /// Takes the first turn: the stream goes to the back if it was active since, or ends. Returns whether it ended.
+    /// Takes the first entry of the queue: queues the stream again if it was active since, or ends
+    /// it. Returns whether it ended.
     fn take_turn(&mut self, turn: Turn, why: Ending, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) -> bool {
         self.silent.pop_front();
         match self.last_of(turn) {
@@ -348,7 +358,7 @@ impl Streams {
         false
     }
 
-    /// The last packet of a stream, if that is still here.
+    /// Returns the last packet of a stream, if the stream still exists.
     fn last_of(&self, turn: Turn) -> Option<(u64, Timestamp)> {
         self.streams.get(&turn.flow).filter(|stream| stream.id == turn.stream).map(|stream| stream.last)
     }
@@ -370,19 +380,21 @@ impl Stream {
         }
     }
 
-    /// Returns the offset of a sequence number, or `None` before the first byte. Sequence numbers wrap around; the nearest
-    /// offset is meant.
+    /// Returns the offset of a sequence number, or `None` before the first byte. Sequence numbers
+    /// wrap around; the nearest offset is assumed.
     fn offset(&self, seq: u32) -> Option<u64> {
         let expected = self.first.wrapping_add(self.next as u32);
         self.next.checked_add_signed(i64::from(seq.wrapping_sub(expected) as i32))
     }
 
-    /// Whether a byte comes before all that was delivered without a gap, so that it was perhaps never heard.
+    /// Returns whether a byte precedes the part that was delivered without a gap, so that it may
+    /// never have been delivered.
     fn is_unheard(&self, seq: u32) -> bool {
         self.offset(seq).is_none_or(|offset| offset < self.heard_from)
     }
 
-    /// Processes a segment: bytes that follow are delivered, bytes ahead wait, and repeated bytes are dropped.
+    /// Processes a segment: delivers bytes that are next, holds bytes that are ahead, and drops
+    /// repeated bytes.
     fn segment(
         &mut self,
         seq: u32,
@@ -391,7 +403,7 @@ impl Stream {
         counts: &mut StreamCounts,
         out: &mut Delivery<'_, impl FnMut(Piece<'_>)>,
     ) {
-        // Before the first byte there is no segment with bytes: it would have begun a stream of its own.
+        // A segment with bytes before the first byte would have begun a new stream.
         let Some(start) = self.offset(seq) else { return };
         let end = start + bytes.len() as u64;
         if tcp.has(TcpInfo::FIN) && self.end.is_none() && end >= self.next {
@@ -402,7 +414,7 @@ impl Stream {
         self.check_end(out);
     }
 
-    /// Delivers or holds the new ones of the bytes from an offset on.
+    /// Delivers or holds those of the bytes from `start` on that are new.
     fn insert(
         &mut self,
         mut start: u64,
@@ -411,7 +423,8 @@ impl Stream {
         out: &mut Delivery<'_, impl FnMut(Piece<'_>)>,
     ) {
         while !bytes.is_empty() {
-            // The first known range that ends after the start: delivered bytes, or a segment that waits.
+            // The first known range that ends after the start: delivered bytes, or a waiting
+            // segment.
             let (from, to) = match start < self.next {
                 true => (0, self.next),
                 false => self.neighbour(start),
@@ -437,7 +450,8 @@ impl Stream {
         }
     }
 
-    /// From where to where the first waiting segment is that ends after an offset; far away if there is none.
+    /// Returns the range of the first waiting segment that ends after an offset, or a range at
+    /// `u64::MAX` if there is none.
     fn neighbour(&self, offset: u64) -> (u64, u64) {
         let range = |(start, waiting): (&u64, &Waiting)| (*start, start + waiting.bytes.len() as u64);
         let before = self.ahead.range(..=offset).next_back().map(range).filter(|(_, end)| *end > offset);
@@ -456,7 +470,7 @@ impl Stream {
         self.next += bytes.len() as u64;
     }
 
-    /// Delivers the segments that now follow without a gap.
+    /// Delivers the waiting segments that now follow without a gap.
     fn drain(&mut self, counts: &mut StreamCounts, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) {
         while let Some(entry) = self.ahead.first_entry().filter(|entry| *entry.key() == self.next) {
             let Waiting { bytes, packet } = entry.remove();
@@ -465,7 +479,7 @@ impl Stream {
         }
     }
 
-    /// Skips the gap before the first segment that waits.
+    /// Skips the gap before the first waiting segment.
     fn pass_gap(&mut self, counts: &mut StreamCounts, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) {
         let Some((start, _)) = self.ahead.first_key_value() else { return };
         let missing = start - self.next;

@@ -1,86 +1,89 @@
-//! The estimates beside exact counts, a sample, and a table of counters of the same size.
+//! A comparison of the estimates with exact counts, a sample, and a table of counters of the same
+//! size.
 
 use crate::capture::Flow;
 use std::collections::HashMap;
 use umbel::space_code::Multiplicity;
 use umbel::{Digest, Hasher, Key};
 
-/// The least size of an exact counter: a digest that identifies the flow, and a number.
+/// The smallest size of an exact counter: a digest that identifies the flow, and a number.
 const COUNTER_BYTES: u64 = 16;
 
-/// The number of packets of which one is in the sample.
+/// The number of packets per packet in the sample.
 const PACKETS_PER_SAMPLE: u64 = 100;
 
-/// How well flows are counted, by the number of packets they have.
+/// The accuracy of the counts, by the number of packets of a flow.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// How many flows there are.
+    /// The number of flows.
     pub flows: u64,
-    /// What the filter takes.
+    /// The memory of the filter.
     pub filter_bytes: u64,
-    /// What the exact counts take, in a hash table with the flows as keys.
+    /// The memory of the exact counts, in a hash table keyed by flow.
     pub exact_bytes: u64,
-    /// How many flows the sample has, and what they take at 16 bytes each.
+    /// The number of flows in the sample, and their memory at 16 bytes each.
     pub sampled: (u64, u64),
-    /// How many exact counters fit in the filter's memory, at 16 bytes each: a digest and a number.
+    /// The number of exact counters that fit in the filter's memory, at 16 bytes each: a digest and
+    /// a number.
     pub counters: u64,
-    /// By size: 1 to 9 packets, 10 to 99, and so on, as far as there are flows.
+    /// The errors by size: 1 to 9 packets, 10 to 99, and so on up to the largest flow.
     pub decades: Vec<Decade>,
 }
 
-/// Flows of 10^i to 10^(i+1) - 1 packets.
+/// The flows of 10^i to 10^(i+1) - 1 packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Decade {
-    /// The least number of packets.
+    /// The smallest number of packets.
     pub from: u64,
-    /// How many flows have so many.
+    /// The number of flows of this size.
     pub flows: u64,
-    /// How far off the filter's estimates are.
+    /// The errors of the filter's estimates.
     pub filter: Errors,
-    /// The share of flows whose number is within the filter's interval of 95 %.
+    /// The share of flows whose true number lies within the filter's 95 % interval.
     pub inside: f64,
-    /// How far off a sample of 1 % of all packets is, times 100.
+    /// The errors of a sample of 1 % of all packets, times 100.
     pub sample: Errors,
-    /// How far off a table of exact counters is that has the filter's memory: flows that came when it was full are not
-    /// counted.
+    /// The errors of a table of exact counters with the filter's memory. Flows that arrive when it
+    /// is full are not counted.
     pub table: Errors,
-    /// The share of flows that have a counter there.
+    /// The share of flows with a counter in that table.
     pub counted: f64,
 }
 
 /// Errors relative to the true number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
-    /// Their mean.
+    /// The mean error.
     pub bias: f64,
-    /// Their standard deviation.
+    /// The standard deviation of the errors.
     pub spread: f64,
 }
 
-/// Other ways to count.
+/// Other methods of counting.
 #[derive(Debug)]
 pub struct Rivals {
     exact: HashMap<Flow, u64>,
     sample: HashMap<Digest, u64>,
-    /// First come, first served.
+    /// Counters, assigned first come, first served.
     table: HashMap<Digest, u64>,
     counters: u64,
     seed: u64,
 }
 
 impl Rivals {
-    /// With a table that takes so many bytes.
+    /// Returns empty counts, with a table of this many bytes.
     pub fn new(bytes: u64, seed: u64) -> Rivals {
         let counters = bytes / COUNTER_BYTES;
         Rivals { exact: HashMap::new(), sample: HashMap::new(), table: HashMap::new(), counters, seed }
     }
 
-    /// Counts the packet with a number.
+    /// Counts the packet with this number.
     pub fn record(&mut self, flow: Flow, digest: Digest, number: u64) {
         *self.exact.entry(flow).or_insert(0) += 1;
-        // Not every hundredth: flows with a rhythm of their own would be in it always or never.
+        // Sample at random: of every hundredth packet, flows with a regular rhythm would have all
+        // or none.
         if Digest::from_hash(number).salted(self.seed).get() < u64::MAX / PACKETS_PER_SAMPLE {
             *self.sample.entry(digest).or_insert(0) += 1;
         }
@@ -91,12 +94,12 @@ impl Rivals {
         }
     }
 
-    /// All flows and how many packets they have.
+    /// Returns all flows and their numbers of packets.
     pub fn exact(&self) -> impl Iterator<Item = (&Flow, u64)> {
         self.exact.iter().map(|(flow, count)| (flow, *count))
     }
 
-    /// Sets the estimates of all flows beside the rest.
+    /// Compares the estimates of all flows with the other methods.
     pub fn compare(
         &self,
         estimate: impl Fn(Digest) -> Multiplicity,
@@ -113,7 +116,8 @@ impl Rivals {
             let sampled = self.sample.get(&digest).map_or(0, |count| count * PACKETS_PER_SAMPLE);
             decades[decade].add(exact, estimate(digest), sampled, self.table.get(&digest).copied());
         }
-        // The buckets of std's table are a power of two, filled to 7/8, with a byte each beside the entry.
+        // The number of buckets in std's table is a power of two, filled to 7/8; each has a control
+        // byte beside its entry.
         let buckets = (self.exact.capacity() as u64 * 8 / 7).next_power_of_two();
         let sampled = self.sample.len() as u64;
         Comparison {

@@ -1,5 +1,5 @@
-//! How many packets each flow has, in a few bits for each packet: space-code filters of several resolutions (Kumar and others
-//! 2004).
+//! The number of packets in each flow, estimated with a few bits per packet by a multi-resolution
+//! space-code Bloom filter (Kumar and others 2004).
 //!
 //! ```
 //! use umbel::Spec;
@@ -31,17 +31,22 @@
 //! # Ok::<(), umbel_net::Error>(())
 //! ```
 //!
-//! # Which flows
+//! # Listing the largest flows
 //!
 //! The filter answers for any flow that is named, but stores no names. To list the largest flows, a
-//! [`Frequent`] sketch beside it holds every flow with more than one packet in 1025. The sketch selects
-//! the flows; the filter estimates the packets of each.
+//! [`Frequent`] sketch beside it holds every flow with more than one packet in 1025. The sketch
+//! selects the flows; the filter estimates the packets of each.
 //!
-//! # How good it is
+//! # Accuracy
 //!
-//! [`Meter::with_exact`] also counts exactly, which takes memory for every flow, and then [`Meter::comparison`] tells how far off the
-//! estimates are, decade by decade, beside what one would have from a sample of 1 % of the packets, and from a
-//! table of exact counters that is as large as the filter.
+//! [`Meter::with_exact`] also counts exactly, which takes memory for every flow.
+//! [`Meter::comparison`] then reports the errors of the estimates, decade by decade, next to those
+//! of a sample of 1 % of the packets and of a table of exact counters as large as the filter.
+//!
+//! # References
+//!
+//! * A. Kumar, J. Xu, J. Wang, O. Spatschek and L. Li. *Space-code Bloom filter for efficient
+//!   per-flow traffic measurement.* INFOCOM 2004. `Kumar04`
 
 mod compare;
 
@@ -58,7 +63,7 @@ use umbel::sketch::Frequent;
 use umbel::space_code::Multiplicity;
 use umbel::{Digest, Hasher, Key, MultiResolution, Spec};
 
-/// What packets of a flow have in common.
+/// The fields that the packets of a flow have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum By {
     /// Both addresses, both ports, and the protocol.
@@ -73,10 +78,10 @@ pub enum By {
 }
 
 impl By {
-    /// All of them.
+    /// All variants.
     pub const ALL: [By; 4] = [By::FiveTuple, By::Source, By::Destination, By::Pair];
 
-    /// The flow that a packet belongs to; what does not matter is blank.
+    /// Returns the flow of a packet, with the other fields blank.
     pub fn flow(self, packet: &Packet<'_>) -> Flow {
         const BLANK: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let whole = packet.flow();
@@ -89,7 +94,7 @@ impl By {
         }
     }
 
-    /// Its name: `5tuple`, `src`, `dst`, `pair`.
+    /// Returns the name of the variant: `5tuple`, `src`, `dst` or `pair`.
     pub fn as_str(self) -> &'static str {
         match self {
             By::FiveTuple => "5tuple",
@@ -99,7 +104,7 @@ impl By {
         }
     }
 
-    /// What a flow is called.
+    /// Returns the name of a flow.
     pub fn name(self, flow: &Flow) -> String {
         let Flow { source, destination, protocol, ports } = *flow;
         match self {
@@ -141,7 +146,8 @@ fn protocol_name(protocol: u8) -> String {
     }
 }
 
-/// 37 bytes: source and destination as IPv6 addresses, IPv4 ones mapped to them; the protocol; the ports, big-endian.
+/// The key of a flow has 37 bytes: source and destination as IPv6 addresses (IPv4 addresses are
+/// mapped), the protocol, and the ports, big-endian.
 impl Key for Flow {
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         let octets = |address| match address {
@@ -158,7 +164,8 @@ impl Key for Flow {
     }
 }
 
-/// Returns the flow with these bytes as its key, or `None` if there are not 37. Mapped addresses become IPv4 addresses.
+/// Returns the flow with this key, or `None` if the key does not have 37 bytes. Mapped addresses
+/// become IPv4 addresses.
 fn flow_from_key(key: &[u8]) -> Option<Flow> {
     let mut fields = Fields(key);
     let (source, destination) = (fields.array()?, fields.array()?);
@@ -173,10 +180,11 @@ fn flow_from_key(key: &[u8]) -> Option<Flow> {
     fields.0.is_empty().then_some(flow)
 }
 
-/// Counters of the sketch that lists the largest flows: it misses none with more than 1 / 1025 of the packets.
+/// The number of counters in the sketch that lists the largest flows. It misses none with more than
+/// 1 / 1025 of the packets.
 const LARGE_FLOWS: u64 = 1024;
 
-/// Counts the packets of flows.
+/// A meter that counts the packets of flows.
 #[derive(Debug)]
 pub struct Meter {
     by: By,
@@ -186,32 +194,41 @@ pub struct Meter {
     packets: u64,
 }
 
-/// A flow, and what is known of it.
+/// A flow and its number of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// The flow.
     pub flow: Flow,
-    /// How many packets it has, as the filter has it.
+    /// The number of packets, as estimated by the filter.
     pub estimate: Multiplicity,
-    /// How many it has, if they were counted.
+    /// The exact number of packets, if it was counted.
     pub exact: Option<u64>,
 }
 
 impl Meter {
-    /// A meter with a filter as specified: `n` are packets, and `p` is the noise.
+    /// Returns a meter whose filter follows this specification: `n` is the number of packets, and
+    /// `p` the noise.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the filter cannot be built.
     pub fn new(by: By, spec: &Spec) -> Result<Meter> {
         let filter = MultiResolution::build(spec)?;
         let large = Frequent::new(LARGE_FLOWS)?.with_hasher(filter.hasher().clone());
         Ok(Meter { by, filter, large, rivals: None, packets: 0 })
     }
 
-    /// Also counts exactly, and by other methods to compare with. That takes memory for every flow.
+    /// Also counts exactly, and by other methods for comparison. This takes memory for every flow.
     pub fn with_exact(self) -> Meter {
         let bytes = self.filter.stats().bytes;
         Meter { rivals: Some(Rivals::new(bytes, self.filter.seed())), ..self }
     }
 
     /// Counts a packet.
+    ///
+    /// # Errors
+    ///
+    /// Never fails at present.
     pub fn record(&mut self, packet: &Packet<'_>) -> Result<()> {
         let flow = self.by.flow(packet);
         let digest = flow.digest(self.hasher());
@@ -225,33 +242,33 @@ impl Meter {
         Ok(())
     }
 
-    /// What the flows are.
+    /// Returns the fields that define a flow.
     pub fn by(&self) -> By {
         self.by
     }
 
-    /// With what they are hashed.
+    /// Returns the hash of the flows.
     pub fn hasher(&self) -> &Hasher {
         self.filter.hasher()
     }
 
-    /// How many packets were counted.
+    /// Returns the number of packets counted.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// The filter.
+    /// Returns the filter.
     pub fn filter(&self) -> &MultiResolution {
         &self.filter
     }
 
-    /// How many packets a flow has, about.
+    /// Returns the estimated number of packets of a flow.
     pub fn estimate(&self, flow: &Flow) -> Multiplicity {
         self.filter.count(flow)
     }
 
-    /// The flows with the most packets: by the exact counts if there are any, by the estimates otherwise; of those that
-    /// have as many, in the order of addresses.
+    /// Returns the flows with the most packets, by exact counts if there are any, and by estimates
+    /// otherwise. Equal flows are ordered by address.
     pub fn largest(&self, count: usize) -> Vec<Measured> {
         let measured = |flow: &Flow, exact| Measured { flow: *flow, estimate: self.estimate(flow), exact };
         let mut flows: Vec<Measured> = match &self.rivals {
@@ -271,7 +288,7 @@ impl Meter {
         flows
     }
 
-    /// How far off the estimates are, if there are exact counts.
+    /// Returns the errors of the estimates, if there are exact counts.
     pub fn comparison(&self) -> Option<Comparison> {
         let rivals = self.rivals.as_ref()?;
         Some(rivals.compare(
@@ -287,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_comes_back_from_its_key() {
+    fn flow_round_trips_through_its_key() {
         let addresses =
             ["10.0.0.1", "0.0.0.0", "fd00::1", "::", "::1"].map(|address| address.parse().unwrap());
         for (source, destination) in addresses.into_iter().flat_map(|a| addresses.map(|b| (a, b))) {

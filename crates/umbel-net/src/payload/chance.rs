@@ -1,9 +1,9 @@
-//! How likely an excerpt is found that never was there.
+//! The probability that an excerpt is found by chance.
 
 use super::Method;
 use crate::{Error, Result};
 
-/// How many records a payload of so many blocks leaves.
+/// Returns the number of records that a payload of this many blocks leaves.
 ///
 /// ```
 /// use umbel_net::payload::{Method, records_of};
@@ -14,7 +14,8 @@ pub fn records_of(blocks: u64, method: Method) -> u64 {
     checks(blocks, 0, method)
 }
 
-/// How many records are checked for an excerpt of so many blocks, the first of which has the number `first`.
+/// Returns the number of records checked for an excerpt of this many blocks, the first of which has
+/// number `first`.
 pub fn checks(blocks: u64, first: u64, method: Method) -> u64 {
     if method != Method::Hierarchical {
         return blocks;
@@ -27,8 +28,8 @@ pub fn checks(blocks: u64, first: u64, method: Method) -> u64 {
     checks
 }
 
-/// The probability that random blocks, as many as `excerpt`, are found somewhere in payloads of `longest` blocks, when a
-/// record that was never made is found with the probability `rate`.
+/// Returns the probability that `excerpt` random blocks are found somewhere in payloads of
+/// `longest` blocks, given that an absent record is found with probability `rate`.
 ///
 /// ```
 /// use umbel_net::payload::{Method, noise};
@@ -37,6 +38,10 @@ pub fn checks(blocks: u64, first: u64, method: Method) -> u64 {
 /// assert!(noise(0.0216, 32, 4, Method::BlockBased)? < 1e-5);
 /// # Ok::<(), umbel_net::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// Fails if `rate` is not a probability, or `excerpt` is 0.
 pub fn noise(rate: f64, longest: u64, excerpt: u64, method: Method) -> Result<f64> {
     if !(0.0..=1.0).contains(&rate) {
         return Err(Error::parameter("rate", rate, "a probability"));

@@ -1,4 +1,4 @@
-//! The methods that cut payloads into blocks and record them.
+//! The methods of payload attribution.
 
 use super::winnowing::MAX_WINDOW;
 use crate::{Error, Result};
@@ -11,11 +11,13 @@ pub enum Method {
     /// Blocks of equal size, each with its number.
     #[default]
     BlockBased,
-    /// Also aligned pairs of blocks, pairs of pairs, and so on, each with its number among its like. Nearly twice as many
-    /// records, which expose most texts that were put together from blocks of others, and are found by chance more often.
+    /// Also aligned pairs of blocks, pairs of pairs, and so on, each with its number on its level.
+    /// Holds nearly twice as many records. They expose most texts that were put together from
+    /// blocks of other payloads, but are found by chance more often.
     Hierarchical,
-    /// Blocks that end where their content says so, cut several times over (Ponec, Giura, Brönnimann and Wein 2007). A
-    /// fifth of the memory, for excerpts of some hundred bytes; the position in a payload is not known.
+    /// Blocks that end at boundaries determined by their content, cut several times independently
+    /// (winnowing multi-hashing; Ponec, Giura, Brönnimann and Wein 2007). Takes a fifth of the
+    /// memory, for excerpts of some hundred bytes; the position in a payload is not known.
     Winnowing,
 }
 
@@ -32,7 +34,8 @@ impl Method {
         }
     }
 
-    /// Returns whether payloads can be cut into blocks of this size, and those of equal size into halves.
+    /// Returns whether payloads can be cut into blocks of this size, and blocks of equal size into
+    /// halves.
     pub(crate) fn can_cut(self, block: usize) -> bool {
         match self {
             Method::BlockBased | Method::Hierarchical => {

@@ -1,19 +1,29 @@
-//! Which payloads have passed: block-based and hierarchical Bloom filters (Shanmugasundaram, Brönnimann and Memon 2004).
+//! Filters of payloads that answer whether an excerpt has passed: block-based and hierarchical
+//! Bloom filters (Shanmugasundaram, Brönnimann and Memon 2004).
 //!
-//! A payload is cut into blocks of equal size. A *block-based* filter holds each block together with its number, so that an
-//! excerpt of several blocks is found only where they follow each other. Blocks of different payloads can still be recombined: if one
-//! has S2 as its third block and another S1 as its fourth, S2 S1 seems to have been there. A *hierarchical* filter also holds
-//! pairs of blocks, pairs of pairs and so on, which excludes most of that, for twice as many records.
+//! A payload is cut into blocks of equal size. A *block-based* filter holds each block together
+//! with its number, so that an excerpt of several blocks is found only where they follow each
+//! other. Blocks of different payloads can still be recombined: if one payload has S2 as its third
+//! block and another S1 as its fourth, S2 S1 appears to have passed. A *hierarchical* filter also
+//! holds pairs of blocks, pairs of pairs and so on, which excludes most recombinations, for twice
+//! as many records.
 //!
-//! An excerpt need not begin where a block does, so every alignment is tried; of 2s - 1 bytes or more, where s is the size of
-//! a block, at least one whole block is left whatever the alignment. The bytes before the first and after the last
-//! whole block of an excerpt are not compared; [`Hit::prefix`] and [`Hit::suffix`] count them.
+//! An excerpt need not begin at a block boundary, so every alignment is tried. With blocks of s
+//! bytes, an excerpt of at least 2s - 1 bytes has a whole block in every alignment. The bytes
+//! before the first and after the last whole block are not compared; [`Hit::prefix`] and
+//! [`Hit::suffix`] count them.
 //!
-//! Which of the two is better depends on the threat. Against mere chance, a hierarchical filter is never better at the same
-//! memory, since its records are nearly twice as many and an excerpt of t blocks has less than twice as many to be checked
-//! ([`noise`]). Its strength is recombined blocks.
+//! The better method depends on the threat. Against chance alone, a hierarchical filter is never
+//! better in the same memory: it holds nearly twice as many records, while an excerpt of t blocks
+//! has less than twice as many to check ([`noise`]). Its strength is recombined blocks.
 //!
-//! [`winnowing`] cuts payloads where their content says so, which needs neither alignments nor numbers.
+//! [`winnowing`] cuts payloads at boundaries determined by their content, which requires neither
+//! alignments nor block numbers.
+//!
+//! # References
+//!
+//! * K. Shanmugasundaram, H. Brönnimann and N. Memon. *Payload attribution via hierarchical Bloom
+//!   filters.* CCS 2004. `SBM04`
 
 mod chance;
 mod method;
@@ -31,10 +41,11 @@ use umbel::{Digest, Filter, Insert, Key};
 /// The treatment of the bytes after a payload's last whole block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tail {
-    /// They are left out.
+    /// They are not recorded.
     #[default]
     Dropped,
-    /// They are recorded as a shorter block, so that an excerpt up to the end of a payload is recognised.
+    /// They are recorded as a shorter block, so that an excerpt that reaches the end of a payload
+    /// is recognized.
     Recorded,
 }
 
@@ -43,19 +54,19 @@ pub enum Tail {
 pub struct Hit {
     /// The byte of the payload at which the excerpt begins.
     pub position: u64,
-    /// The number of the payload's block that is the excerpt's first whole one.
+    /// The number of the payload's block that matches the first whole block of the excerpt.
     pub block: u64,
-    /// The number of whole blocks that agree.
+    /// The number of whole blocks that match.
     pub blocks: u64,
-    /// The number of bytes of the excerpt before them, which were not compared.
+    /// The number of bytes of the excerpt before these blocks, which were not compared.
     pub prefix: usize,
-    /// The number of bytes after them, which were not compared.
+    /// The number of bytes after these blocks, which were not compared.
     pub suffix: usize,
-    /// Whether the bytes after them are the recorded end of a payload.
+    /// Whether the bytes after these blocks are the recorded end of a payload.
     pub tail: bool,
 }
 
-/// A filter of payloads, which holds records of their blocks.
+/// A filter that holds records of the blocks of payloads.
 ///
 /// ```
 /// use umbel::{Bloom, Standard};
@@ -65,7 +76,7 @@ pub struct Hit {
 /// let mut seen = PayloadFilter::new(filter, 3, Method::BlockBased)?;
 /// seen.record(b"ABRACADABRACADARACABA")?;
 /// let hits: Vec<_> = seen.find(b"BRACADAB")?.iter().map(|hit| (hit.prefix, hit.block, hit.position)).collect();
-/// // The second is where it is. The first is not: its last byte, which is not compared, is an R.
+/// // The second hit is right. The first is wrong: its last byte, which is not compared, is an R.
 /// assert_eq!(hits, [(1, 3, 8), (2, 1, 1)]);
 /// # Ok::<(), umbel_net::Error>(())
 /// ```
@@ -80,11 +91,11 @@ pub struct PayloadFilter<F> {
 }
 
 impl<F: Insert> PayloadFilter<F> {
-    /// Returns a filter of payloads, which are cut into blocks of `size` bytes, in an empty filter.
+    /// Returns a payload filter on top of an empty filter, for blocks of `size` bytes.
     ///
     /// # Errors
     ///
-    /// Fails for blocks of no bytes, and for [`Method::Winnowing`], whose blocks have no positions.
+    /// Fails if `size` is 0, and for [`Method::Winnowing`], whose blocks have no positions.
     pub fn new(filter: F, size: usize, method: Method) -> Result<PayloadFilter<F>> {
         if size == 0 {
             return Err(Error::parameter("block", size, "blocks of at least one byte"));
@@ -96,8 +107,12 @@ impl<F: Insert> PayloadFilter<F> {
         Ok(PayloadFilter { filter, size, scheme, tail: Tail::Dropped, longest: 0, scratch: Vec::new() })
     }
 
-    /// Numbers blocks modulo `blocks`, a power of two, so that an endless stream has a bounded number of places. Positions are
-    /// then known up to a multiple of it.
+    /// Numbers blocks modulo `blocks`, a power of two, so that an endless stream has a bounded
+    /// number of places. Positions are then known up to a multiple of the window.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `blocks` is not a power of two, or is less than 2.
     pub fn with_window(mut self, blocks: u64) -> Result<PayloadFilter<F>> {
         if !blocks.is_power_of_two() || blocks < 2 {
             return Err(Error::parameter("window", blocks, "a power of two from 2"));
@@ -112,6 +127,10 @@ impl<F: Insert> PayloadFilter<F> {
     }
 
     /// Records a payload. A payload shorter than a block leaves no record.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the filter refuses an insertion, for example because it is full.
     pub fn record(&mut self, payload: &[u8]) -> Result<()> {
         let PayloadFilter { filter, size, scheme, tail, longest, scratch } = self;
         let blocks = payload.chunks_exact(*size);
@@ -148,17 +167,18 @@ impl<F: Insert> PayloadFilter<F> {
 }
 
 impl<F: Filter> PayloadFilter<F> {
-    /// Returns a filter that has the records of payloads already, of which the longest had `longest` blocks.
+    /// Returns a payload filter on top of a filter with existing records. The longest payload had
+    /// `longest` blocks.
     pub(crate) fn restored(filter: F, size: usize, scheme: Scheme, longest: u64) -> PayloadFilter<F> {
         PayloadFilter { filter, size, scheme, tail: Tail::Dropped, longest, scratch: Vec::new() }
     }
 
-    /// Returns the filter with the records.
+    /// Returns the underlying filter.
     pub fn filter(&self) -> &F {
         &self.filter
     }
 
-    /// Returns the number of bytes of a block.
+    /// Returns the size of a block in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -173,11 +193,12 @@ impl<F: Filter> PayloadFilter<F> {
         self.longest
     }
 
-    /// Returns the places where an excerpt may have been, by alignment and then by block.
+    /// Returns the places where an excerpt may have been, ordered by alignment and then by block.
     ///
     /// # Errors
     ///
-    /// Fails for an excerpt of fewer than 2s - 1 bytes, since some alignments would leave no whole block.
+    /// Fails for an excerpt of fewer than 2s - 1 bytes, since some alignments would leave no whole
+    /// block.
     pub fn find(&self, excerpt: &[u8]) -> Result<Vec<Hit>> {
         let needed = 2 * self.size - 1;
         if excerpt.len() < needed {
@@ -193,8 +214,8 @@ impl<F: Filter> PayloadFilter<F> {
         Ok((0..self.size).flat_map(|prefix| self.find_aligned(excerpt, prefix)).collect())
     }
 
-    /// Returns the places where an excerpt may have been if its first whole block begins after `prefix` bytes. An excerpt
-    /// without a whole block has none.
+    /// Returns the places where an excerpt may have been if its first whole block begins after
+    /// `prefix` bytes. An excerpt without a whole block has none.
     pub fn find_aligned(&self, excerpt: &[u8], prefix: usize) -> Vec<Hit> {
         let compared = excerpt.get(prefix..).unwrap_or_default().chunks_exact(self.size);
         let rest = compared.remainder();
@@ -207,7 +228,7 @@ impl<F: Filter> PayloadFilter<F> {
         let mut scratch = Vec::new();
         let mut at = start;
         while at <= last {
-            // The first block alone excludes most places, so look up many of them at once.
+            // The first block alone excludes most places, so test many places at once.
             let many = (last - at + 1).min(TILE as u64);
             let mut tile = [Digest::default(); TILE];
             let places = &mut tile[..many as usize];
@@ -239,7 +260,8 @@ impl<F: Filter> PayloadFilter<F> {
         hits
     }
 
-    /// Returns the position of an excerpt whose first whole block has this number. In a window, it may begin before it.
+    /// Returns the position of an excerpt whose first whole block has this number. With a window,
+    /// the excerpt may begin in the window before.
     pub(crate) fn position(&self, block: u64, prefix: usize) -> u64 {
         let (size, prefix) = (self.size as u64, prefix as u64);
         (block * size).checked_sub(prefix).unwrap_or_else(|| self.scheme.window * size - prefix)
@@ -251,11 +273,12 @@ impl<F: Filter> PayloadFilter<F> {
         if window != 0 && self.longest > window {
             return (self.longest >= count).then_some((0, window - 1));
         }
-        // Nothing comes before the first block of a payload.
+        // No bytes precede the first block of a payload.
         Some((u64::from(prefix > 0), self.longest.checked_sub(count)?))
     }
 
-    /// Returns whether the filter may have all records of these blocks, of which the first has this number.
+    /// Returns whether the filter may have all records of these blocks, the first of which has this
+    /// number.
     fn holds(&self, blocks: &mut Vec<Digest>, first: u64) -> bool {
         let check = |record| {
             if self.filter.contains_digest(record) {

@@ -1,35 +1,37 @@
-//! What a filter holds of blocks that follow each other: one way to say it for payloads and for excerpts.
+//! The records of consecutive blocks, made in the same way for payloads and for excerpts.
 
 use super::Method;
 use std::ops::ControlFlow;
 use umbel::Digest;
 
-/// How blocks are numbered, and what is recorded of them.
+/// The numbering of blocks, and the method that records them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheme {
     pub method: Method,
-    /// After so many blocks, a power of two, numbers begin again; 0 if they never do.
+    /// The number of blocks, a power of two, after which numbers start again at 0; 0 for no limit.
     pub window: u64,
 }
 
 impl Scheme {
-    /// The record of some content at a place. Places of different levels are different.
+    /// Returns the record of content with this number on this level. Equal numbers on different
+    /// levels have different records.
     pub fn record(self, content: Digest, number: u64, level: u32) -> Digest {
-        // Without a window this is all ones.
+        // Without a window, the mask is all ones.
         let within = (self.window >> level).wrapping_sub(1);
         content.salted((number & within) << 6 | u64::from(level))
     }
 
-    /// The record of the bytes after the last whole block.
+    /// Returns the record of the bytes after the last whole block.
     pub fn end(self, content: Digest, number: u64) -> Digest {
         let within = self.window.wrapping_sub(1);
-        // No level is as high.
+        // No level is as high as 63.
         content.salted((number & within) << 6 | 63)
     }
 }
 
-/// Every record of these blocks, the first of which has the number `first`: level by level, and of pairs only those that are
-/// aligned and wholly inside. The blocks are used up.
+/// Calls `each` with every record of these blocks, the first of which has number `first`, level by
+/// level. Only aligned pairs that lie completely inside have a record. Uses `blocks` as scratch
+/// space.
 pub fn each_record<B>(
     blocks: &mut Vec<Digest>,
     mut first: u64,
@@ -43,7 +45,7 @@ pub fn each_record<B>(
         // A pair begins at an even number.
         let skipped = (first & 1) as usize;
         let pairs = blocks.len().saturating_sub(skipped) / 2;
-        // A group as long as the window, or longer, would have no place in it.
+        // A group as long as the window, or longer, has no number in it.
         let is_top = scheme.window != 0 && scheme.window >> level <= 2;
         if scheme.method != Method::Hierarchical || pairs == 0 || is_top {
             break;
@@ -58,15 +60,15 @@ pub fn each_record<B>(
     ControlFlow::Continue(())
 }
 
-/// The records of blocks that come one by one, as those of a stream do.
+/// The records of blocks that arrive one by one, as in a stream.
 #[derive(Clone, Debug, Default)]
 pub struct Climb {
-    /// On each level the last left half, with its number, which waits for its right one.
+    /// On each level, the last left half with its number, which waits for its right half.
     left: Vec<Option<(u64, Digest)>>,
 }
 
 impl Climb {
-    /// Every record that can be made with this block and those before it, and could not be made without it.
+    /// Calls `each` with every record that this block completes.
     pub fn push(&mut self, block: Digest, number: u64, scheme: Scheme, each: &mut impl FnMut(Digest)) {
         let (mut content, mut number) = (block, number);
         for level in 0.. {
@@ -83,13 +85,13 @@ impl Climb {
                 *left = Some((number, content));
                 return;
             }
-            // After a gap the left half is missing, or another one.
+            // After a gap, the left half is missing, or belongs to another pair.
             let Some((_, half)) = left.take().filter(|(at, _)| *at == number - 1) else { return };
             (content, number) = (half.salted(content.get()), number / 2);
         }
     }
 
-    /// Forgets the blocks before.
+    /// Drops the blocks so far, so that no group spans them and the next block.
     pub fn forget(&mut self) {
         self.left.clear();
     }
@@ -100,7 +102,7 @@ mod tests {
     use super::*;
     use umbel::Hasher;
 
-    /// How many records there are on each level.
+    /// Returns the number of different records on all levels.
     fn levels(count: usize, first: u64, method: Method) -> usize {
         let digests = Hasher::default().digest_batch(&(0..count as u64).collect::<Vec<_>>());
         let mut records = Vec::new();
@@ -115,19 +117,19 @@ mod tests {
     }
 
     #[test]
-    fn a_hierarchy_has_the_printed_number_of_records_and_no_two_alike() {
+    fn hierarchy_has_the_published_number_of_distinct_records() {
         for (blocks, records) in [(1, 1), (4, 7), (8, 15), (16, 31), (32, 63), (47, 89)] {
             assert_eq!(levels(blocks, 0, Method::Hierarchical), records, "{blocks} blocks");
             assert_eq!(levels(blocks, 0, Method::BlockBased), blocks);
         }
-        // Two blocks from an odd one on have no pair; three have one, wherever they begin.
+        // Two blocks from an odd number on contain no aligned pair; three always contain one.
         assert_eq!([0, 1, 2, 3].map(|first| levels(2, first, Method::Hierarchical)), [3, 2, 3, 2]);
         assert_eq!([0, 1].map(|first| levels(3, first, Method::Hierarchical)), [4, 4]);
         assert_eq!([0, 1, 2, 3].map(|first| levels(4, first, Method::Hierarchical)), [7, 5, 6, 5]);
     }
 
     #[test]
-    fn blocks_that_come_one_by_one_leave_the_same_records() {
+    fn blocks_pushed_one_by_one_have_the_same_records() {
         let digests = Hasher::default().digest_batch(&(0..200u64).collect::<Vec<_>>());
         for method in [Method::BlockBased, Method::Hierarchical] {
             for (window, first) in [(0, 0), (0, 5), (8, 0), (64, 64), (64, 67)] {
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_on_both_sides_of_a_gap_are_no_pair() {
+    fn halves_across_a_gap_do_not_form_a_pair() {
         let digests = Hasher::default().digest_batch(&[1u64, 2, 3]);
         let scheme = Scheme { method: Method::Hierarchical, window: 0 };
         let mut climb = Climb::default();
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_has_only_records_that_its_payload_has() {
+    fn records_of_an_excerpt_are_records_of_its_payload() {
         [0, 4, 8].into_iter().for_each(excerpts_of_a_window);
     }
 

@@ -1,23 +1,23 @@
-//! The filter of a link: a level for each distance.
+//! The attenuated filter of a link, with a level for each distance.
 
 use crate::{Error, Result};
 use umbel::Digest;
 use umbel::hash::reduce;
 
-/// The most positions of a document.
+/// The largest number of positions of a document.
 pub const MAX_HASHES: u32 = 16;
 
-/// The most levels.
+/// The largest number of levels.
 pub const MAX_DEPTH: u32 = 16;
 
-/// The size of every filter of a network.
+/// The size of all filters of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterShape {
-    /// The bits of a level (w).
+    /// The number of bits of a level (w).
     pub bits: u32,
-    /// The bits of a document (k).
+    /// The number of bits of a document (k).
     pub hashes: u32,
-    /// The levels (d).
+    /// The number of levels (d).
     pub depth: u32,
 }
 
@@ -37,7 +37,7 @@ impl FilterShape {
     }
 }
 
-/// A document, by its positions.
+/// A document, represented by its positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Document {
     positions: [u32; MAX_HASHES as usize],
@@ -52,7 +52,7 @@ impl Document {
         Document::from_iter(positions)
     }
 
-    /// Returns the document with these positions, of which the first [`MAX_HASHES`] count.
+    /// Returns the document with these positions, of which only the first [`MAX_HASHES`] count.
     pub fn from_positions(positions: &[u32]) -> Document {
         Document::from_iter(positions.iter().copied())
     }
@@ -66,24 +66,24 @@ impl Document {
         document
     }
 
-    /// Its positions.
+    /// Returns the positions.
     pub fn positions(&self) -> &[u32] {
         self.positions.get(..self.count).unwrap_or(&self.positions)
     }
 }
 
-/// A bit of a level that is another one now. The first level is 1.
+/// A bit of a level that has changed. The first level is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flip {
-    /// On which level.
+    /// The level.
     pub level: u32,
-    /// Which bit.
+    /// The position of the bit.
     pub position: u32,
-    /// What it is now.
+    /// The new value of the bit.
     pub set: bool,
 }
 
-/// What is known of the documents behind a link, by their distance.
+/// The documents reachable through a link, by their distance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attenuated {
     shape: FilterShape,
@@ -91,7 +91,11 @@ pub struct Attenuated {
 }
 
 impl Attenuated {
-    /// One that knows of nothing.
+    /// Returns an empty filter.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a number of the shape is out of range.
     pub fn new(shape: FilterShape) -> Result<Attenuated> {
         shape.check()?;
         let words = shape.bits.div_ceil(64) as usize * shape.depth as usize;
@@ -103,19 +107,20 @@ impl Attenuated {
         self.shape
     }
 
-    /// Where a bit is; nowhere, if there is no such one.
+    /// Returns the word and the bit of a position, or `None` if there is no such position.
     fn place(&self, level: u32, position: u32) -> Option<(usize, u32)> {
         let there = (1..=self.shape.depth).contains(&level) && position < self.shape.bits;
         let row = self.shape.bits.div_ceil(64) as usize;
         there.then(|| ((level as usize - 1) * row + position as usize / 64, position % 64))
     }
 
-    /// Whether a bit of a level is set.
+    /// Returns whether a bit of a level is set.
     pub fn has(&self, level: u32, position: u32) -> bool {
         self.place(level, position).is_some_and(|(word, bit)| self.words[word] >> bit & 1 == 1)
     }
 
-    /// Takes over a bit that has flipped; one that does not exist is left out. Whether that changes anything.
+    /// Applies a flipped bit, and returns whether it changed anything. A bit that does not exist is
+    /// ignored.
     pub fn apply(&mut self, flip: Flip) -> bool {
         let Some((word, bit)) = self.place(flip.level, flip.position) else { return false };
         let before = self.words[word];
@@ -130,25 +135,26 @@ impl Attenuated {
         }
     }
 
-    /// Whether a document is perhaps at this distance.
+    /// Returns whether a document may be at this distance.
     #[inline]
     pub fn matches(&self, level: u32, document: &Document) -> bool {
         document.positions().iter().all(|position| self.has(level, *position))
     }
 
-    /// The smallest distance at which a document perhaps is.
+    /// Returns the smallest distance at which a document may be.
     #[inline]
     pub fn nearest(&self, document: &Document) -> Option<u32> {
         (1..=self.shape.depth).find(|level| self.matches(*level, document))
     }
 
-    /// How promising the link is: the sum of 2^-level over all levels on which the document perhaps is.
+    /// Returns the potential of the link: the sum of 2^-level over all levels where the document
+    /// may be.
     pub fn potential(&self, document: &Document) -> f64 {
         let levels = (1..=self.shape.depth).filter(|level| self.matches(*level, document));
         levels.map(|level| 0.5f64.powi(level as i32)).sum()
     }
 
-    /// The share of bits that are set on a level.
+    /// Returns the share of bits that are set on a level.
     pub fn fill(&self, level: u32) -> f64 {
         let row = self.shape.bits.div_ceil(64) as usize;
         let words = self.words.chunks(row).nth((level as usize).wrapping_sub(1)).unwrap_or_default();

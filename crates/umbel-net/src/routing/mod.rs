@@ -1,9 +1,11 @@
-//! Finding documents in a network by what the neighbours tell (Rhea and Kubiatowicz 2002, "attenuated Bloom filters").
+//! Routing with attenuated Bloom filters: finding documents in a network by the summaries of the
+//! neighbours (Rhea and Kubiatowicz 2002).
 //!
-//! For each of its links a node keeps an [`Attenuated`] filter: level 1 holds the documents of the neighbour at its other
-//! end, level 2 those that are two hops away through it, and so on. A question goes to where the nearest copy seems to be;
-//! if that leads nowhere, a slower lookup that is always right takes over. When documents come and go, neighbours tell each
-//! other the bits that flipped, each one level further down.
+//! For each of its links a node keeps an [`Attenuated`] filter: level 1 holds the documents of the
+//! neighbour at the other end, level 2 those two hops away through that neighbour, and so on. A
+//! query goes where the nearest copy appears to be. If that leads nowhere, a slower lookup that is
+//! always right must take over. When documents are added or removed, neighbours send each other the
+//! bits that flipped, each one level further down.
 //!
 //! ```
 //! use umbel::{Hasher, Key};
@@ -22,6 +24,10 @@
 //! assert!(!network.search(0, document).found);
 //! # Ok::<(), umbel_net::Error>(())
 //! ```
+//!
+//! # References
+//!
+//! * S. C. Rhea and J. Kubiatowicz. *Probabilistic location and routing.* INFOCOM 2002. `RK02`
 
 mod attenuated;
 mod network;

@@ -1,30 +1,30 @@
-//! Nodes that tell each other what they have, and pass questions on.
+//! A network of nodes that exchange the bits of their documents and forward queries.
 
 use super::{Attenuated, Document, FilterShape, Flip};
 use crate::Result;
 use crate::topology::Graph;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What has become of a question.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
-    /// The nodes that were asked, from the one where the question was put.
+    /// The nodes visited, beginning with the one that was queried.
     pub path: Vec<usize>,
-    /// Whether the last of them has the document. If not, the slower lookup has to find it.
+    /// Whether the last node has the document. If not, the slower lookup has to find it.
     pub found: bool,
 }
 
-/// A node: its documents, how many of them set each bit, and the filters of its links.
+/// A node: its documents, the number of them that set each bit, and the filters of its links.
 #[derive(Clone, Debug)]
 struct Node {
     documents: BTreeSet<Document>,
-    /// How many documents set a bit, so that removing one is exact.
+    /// The number of documents that set each bit, so that removing one is exact.
     counts: BTreeMap<u32, u32>,
     links: Vec<Attenuated>,
 }
 
-/// A network in which documents are looked for. It is a simulation: all nodes are in one place, but each knows only what it
-/// received.
+/// A simulated network in which documents are searched for. All nodes are in one process, but each
+/// knows only what it received.
 #[derive(Clone, Debug)]
 pub struct Network {
     graph: Graph,
@@ -35,7 +35,11 @@ pub struct Network {
 }
 
 impl Network {
-    /// One without documents.
+    /// Returns a network without documents.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a number of the shape is out of range.
     pub fn new(graph: Graph, shape: FilterShape) -> Result<Network> {
         let empty = Attenuated::new(shape)?;
         let node = |node| Node {
@@ -47,7 +51,7 @@ impl Network {
         Ok(Network { graph, shape, nodes, flips_sent: 0 })
     }
 
-    /// Its nodes and links.
+    /// Returns the nodes and links.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
@@ -57,7 +61,7 @@ impl Network {
         self.shape
     }
 
-    /// The filter that a node keeps for its link with this number.
+    /// Returns the filter that a node keeps for its link with this number.
     pub fn filter(&self, node: usize, link: usize) -> Option<&Attenuated> {
         self.nodes.get(node)?.links.get(link)
     }
@@ -67,12 +71,12 @@ impl Network {
         self.flips_sent
     }
 
-    /// Puts a document on a node and tells the neighbours. Whether it is new there.
+    /// Adds a document to a node and informs the neighbours. Returns whether it is new there.
     pub fn add(&mut self, node: usize, document: Document) -> bool {
         self.change(node, document, true)
     }
 
-    /// Takes a document from a node and tells the neighbours. Whether it was there.
+    /// Removes a document from a node and informs the neighbours. Returns whether it was there.
     pub fn remove(&mut self, node: usize, document: Document) -> bool {
         self.change(node, document, false)
     }
@@ -94,8 +98,8 @@ impl Network {
         true
     }
 
-    /// Sends flipped bits from a node to all its neighbours, and on from there, until nothing changes or the last level is
-    /// reached.
+    /// Sends flipped bits from a node to all its neighbours, and further on until nothing changes
+    /// or the last level is reached.
     fn propagate(&mut self, node: usize, flips: Vec<Flip>) {
         let mut messages: VecDeque<(usize, usize, Flip)> = VecDeque::new();
         for flip in flips {
@@ -108,8 +112,8 @@ impl Network {
             if !self.nodes[to].links[back].apply(flip) || flip.level == self.shape.depth {
                 continue;
             }
-            // A neighbour receives as level i + 1 the union of level i over all other links: the bit flips unless another
-            // link sets it.
+            // A neighbour receives as level i + 1 the union of level i over all other links. So the
+            // bit flips unless another link sets it.
             for (out, link) in links.iter().enumerate().filter(|(out, _)| *out != back) {
                 let others = self.nodes[to].links.iter().enumerate();
                 let held = others
@@ -122,8 +126,8 @@ impl Network {
         }
     }
 
-    /// The neighbour to which a node passes a question on: the one behind whose link the document seems nearest, and of
-    /// several the one with the shortest link; none that was visited.
+    /// Returns the neighbour to which a node forwards a query: the unvisited one whose link reports
+    /// the document nearest, and among equals the one with the shortest link.
     pub fn next(&self, node: usize, document: &Document, visited: &[usize]) -> Option<usize> {
         let links = self.graph.neighbours(node).iter().zip(&self.nodes.get(node)?.links);
         let open = links.filter(|(link, _)| !visited.contains(&link.to));
@@ -132,7 +136,7 @@ impl Network {
         matching.min().map(|(_, _, to)| to)
     }
 
-    /// Looks for a document, without going back, for as many hops as there are levels.
+    /// Searches for a document, without backtracking, for as many hops as there are levels.
     pub fn search(&self, from: usize, document: Document) -> Search {
         let mut path = vec![from];
         loop {

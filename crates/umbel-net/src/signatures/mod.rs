@@ -1,10 +1,10 @@
-//! Which of many signatures occur in data, and where: filters in front of an exact table (Dharmapurikar, Krishnamurthy,
-//! Sproull and Lockwood 2004).
+//! Multi-pattern search: which of many signatures occur in data, and where, by Bloom filters in
+//! front of an exact table (Dharmapurikar, Krishnamurthy, Sproull and Lockwood 2004).
 //!
-//! Whole signatures are grouped by their length, and each length has a Bloom filter. A window slides over the data byte by
-//! byte; the bytes of each length that begin there are asked of the filter of that length, and only what it lets pass is looked up
-//! in the exact table. So the findings are those of an exact search, always: a filter misses nothing, and what it takes for a signature
-//! by mistake costs time only.
+//! Signatures are grouped by length, and each length has a Bloom filter. A window slides over the
+//! data byte by byte. At each byte, the substring of each length is tested against the filter of
+//! that length, and only matches are looked up in the exact table. So the findings are always those
+//! of an exact search: a filter has no false negatives, and a false positive only costs time.
 //!
 //! ```
 //! use umbel_net::signatures::{Finding, Scanner};
@@ -16,39 +16,52 @@
 //! # Ok::<(), umbel_net::Error>(())
 //! ```
 //!
-//! # How it is made fast
+//! # Performance
 //!
-//! With B lengths there would be B questions for each byte. Two things spare most of them.
+//! With B lengths there would be B filter lookups for each byte. Two techniques avoid most of them.
 //!
-//! *Gates.* All places of the data are first asked, in one go, of a filter of the first eight bytes of all signatures that have as
-//! many. Only where it says yes are the lengths from 8 to 15 asked one by one. Then comes a gate of as many bytes of all longer
-//! signatures as the shortest of them has, behind it the lengths from 16 to 31, and so on. Signatures of 4 to 7 bytes have a gate of
-//! four bytes of their own, so that they do not loosen the one of the longer ones. Those of two and three bytes, and of one, have a bit for
-//! every possible start, which is exact.
+//! *Gates.* All places of the data are first tested in bulk against a filter of the first eight
+//! bytes of all signatures that have at least as many. Only where it matches are the lengths from 8
+//! to 15 tested one by one. Next comes a gate for all longer signatures, on as many first bytes as
+//! the shortest of them has, then the lengths from 16 to 31, and so on. Signatures of 4 to 7 bytes
+//! have their own gate of four bytes, so that they do not loosen the gate of the longer ones.
+//! Signatures of two and three bytes, and of one byte, have a bit for every possible start, which
+//! is exact.
 //!
-//! *A rolling hash* gives the hash of any window in a few instructions, whatever its length, and is computed only from places
-//! that passed a gate.
+//! *A rolling hash* computes the hash of any window in a few instructions, whatever its length. It
+//! is computed only from places that passed a gate.
 //!
-//! # Where it is used
+//! # Interfaces
 //!
-//! [`Scanner::find`] searches what is in memory, and a [`Search`] what comes in pieces. [`StreamSearch`] searches the TCP streams of
-//! a capture, so that a signature is found however it was split into packets.
+//! [`Scanner::find`] searches data in memory, and a [`Search`] data that arrives in pieces.
+//! [`StreamSearch`] searches the TCP streams of a capture, so that a signature is found however it
+//! was split into packets.
 //!
-//! # Where it wins and where not
+//! # Comparison with an automaton
 //!
-//! An automaton such as that of Aho and Corasick 1975 looks at each byte once, however many lengths there are, but holds all signatures
-//! as states in memory, and with many of them waits for it at almost every byte. Here most bytes touch only the first gate,
-//! which takes two bytes for each signature. The price is paid where the data is full of starts of signatures: then many lengths are asked. Times as
-//! fast as the automaton, on one machine, for signatures of 8 to 64 bytes:
+//! An automaton such as that of Aho and Corasick (1975) reads each byte once, however many lengths
+//! there are. But it keeps all signatures as states in memory, and with many signatures it waits
+//! for memory at almost every byte. Here most bytes touch only the first gate, which takes two
+//! bytes per signature. The worst case is data full of starts of signatures, where many lengths
+//! must be tested. Speed relative to the automaton, on one machine, for signatures of 8 to 64
+//! bytes:
 //!
-//! | signatures | random data | a signature in every kilobyte | nothing but starts of signatures |
+//! | signatures | random data | a signature in every kilobyte | only starts of signatures |
 //! | ---: | ---: | ---: | ---: |
 //! | 1 000 | 2.6 | 2.7 | 0.3 |
 //! | 100 000 | 50 | 38 | 3.4 |
 //! | 1 000 000 | 64 | 43 | 2.2 |
 //!
-//! `cargo run --release -p umbel-net --example scan_speed` measures it again. Without the gates, as the method was published for
-//! circuits that ask all filters at the same time, a processor manages 1 to 3 MB/s.
+//! `cargo run --release -p umbel-net --example scan_speed` repeats the measurement. Without the
+//! gates, as the method was published for circuits that query all filters at the same time, a
+//! processor manages 1 to 3 MB/s.
+//!
+//! # References
+//!
+//! * S. Dharmapurikar, P. Krishnamurthy, T. S. Sproull and J. W. Lockwood. *Deep packet inspection
+//!   using parallel Bloom filters.* IEEE Micro 24(1), 2004. `DKSL04`
+//! * A. V. Aho and M. J. Corasick. *Efficient string matching: an aid to bibliographic search.*
+//!   Communications of the ACM 18(6), 1975. `AC75`
 
 mod rolling;
 mod search;
@@ -71,14 +84,15 @@ use table::Table;
 /// The longest signature in bytes.
 pub const MAX_LENGTH: usize = 65_535;
 
-/// How a [`Scanner`] works. It changes the speed, never the findings.
+/// The settings of a [`Scanner`]. They affect the speed, never the findings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// The false-positive rate of each filter.
     pub rate: f64,
-    /// Whether gates spare the filters of the lengths most questions. Without them it is the method as it was published.
+    /// Whether gates are used to avoid most lookups in the filters of the lengths. Without them,
+    /// this is the published method.
     pub gates: bool,
-    /// Where the hashes start.
+    /// The seed of the hashes.
     pub seed: u64,
 }
 
@@ -88,18 +102,18 @@ impl Default for Settings {
     }
 }
 
-/// How many bytes the parts of a [`Scanner`] take.
+/// The memory of the parts of a [`Scanner`], in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// The gates.
+    /// The memory of the gates.
     pub gates: u64,
-    /// The filters of the lengths.
+    /// The memory of the filters of the lengths.
     pub filters: u64,
-    /// The signatures and the exact table.
+    /// The memory of the signatures and the exact table.
     pub exact: u64,
 }
 
-/// Finds signatures in data.
+/// A scanner that finds signatures in data.
 #[derive(Debug)]
 pub struct Scanner {
     base: Base,
@@ -109,12 +123,20 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// A scanner for these signatures of 1 to [`MAX_LENGTH`] bytes. What comes twice counts once.
+    /// Returns a scanner for these signatures of 1 to [`MAX_LENGTH`] bytes. Duplicates count once.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a signature is empty or too long, or if there are 2^32 - 1 different ones or more.
     pub fn new<S: AsRef<[u8]>>(signatures: impl IntoIterator<Item = S>) -> Result<Scanner> {
         Scanner::with(signatures, &Settings::default())
     }
 
     /// Returns a scanner with these settings.
+    ///
+    /// # Errors
+    ///
+    /// Fails for the reasons of [`new`](Scanner::new), or if the rate is out of range.
     pub fn with<S: AsRef<[u8]>>(
         signatures: impl IntoIterator<Item = S>,
         settings: &Settings,
@@ -128,33 +150,34 @@ impl Scanner {
         Ok(Scanner { base, table, classes, longest })
     }
 
-    /// How many different signatures there are.
+    /// Returns the number of different signatures.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there are none, so that nothing is ever found.
+    /// Returns whether there are no signatures, so that nothing is ever found.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The signature with this number: they are numbered from 0 in the order in which they first came.
+    /// Returns the signature with this number. Signatures are numbered from 0 in the order in which
+    /// they were first passed.
     pub fn signature(&self, number: usize) -> Option<&[u8]> {
         self.table.get(number)
     }
 
-    /// The different lengths, which is how many filters there are, from the shortest to the longest.
+    /// Returns the different lengths, shortest first. Each has one filter.
     pub fn lengths(&self) -> impl Iterator<Item = usize> {
         let groups = self.classes.iter().flat_map(|class| &class.groups);
         groups.flat_map(|group| &group.lengths).map(|sieve| sieve.length())
     }
 
-    /// How long the longest signature is; 0 without any.
+    /// Returns the length of the longest signature; 0 without signatures.
     pub fn longest(&self) -> usize {
         self.longest
     }
 
-    /// How much memory it takes.
+    /// Returns the memory that the scanner uses.
     pub fn memory(&self) -> Memory {
         let mut memory = Memory { gates: 0, filters: 0, exact: self.table.memory() };
         for class in &self.classes {
@@ -167,7 +190,8 @@ impl Scanner {
         memory
     }
 
-    /// Every occurrence of every signature in the data, sorted by offset, and at the same offset by length.
+    /// Finds every occurrence of every signature in the data, sorted by offset, and at the same
+    /// offset by length.
     pub fn find(&self, data: &[u8]) -> Vec<Finding> {
         let mut findings = Vec::new();
         let _: ControlFlow<Infallible> = self.search().whole(data, |finding| {
@@ -177,7 +201,7 @@ impl Scanner {
         findings
     }
 
-    /// Returns a search, which calls back with each finding and has statistics.
+    /// Returns a search, which calls back with each finding and keeps statistics.
     pub fn search(&self) -> Search<'_> {
         Search::new(self)
     }

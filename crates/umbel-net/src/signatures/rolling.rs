@@ -1,29 +1,37 @@
-//! The rolling hash: the hash of any window of the data, whatever its length, in a constant number of steps.
+//! The rolling hash: the hash of any window of the data, whatever its length, in a constant number
+//! of steps.
 //!
-//! A window is a number in base P modulo 2^64 whose digits are its bytes. With the sums S(i) = S(i-1) P + byte(i) from some
-//! start on, the window of L bytes after place i is S(i+L) - S(i) P^L (Karp and Rabin 1987). So one sum per byte serves every
-//! length. Sums are computed only as far as somebody asks. Windows that differ in one byte never share a number, but its low
-//! bits are poor: it goes through a mixer before a filter sees it.
+//! A window is a number in base P modulo 2^64 whose digits are its bytes. With the sums S(i) =
+//! S(i-1) P + byte(i) from some start on, the window of L bytes after place i is S(i+L) - S(i) P^L
+//! (Karp and Rabin 1987). So one sum per byte serves every length. Sums are computed lazily.
+//! Windows that differ in one byte never share a number, but its low bits are poor, so it goes
+//! through a mixer before it reaches a filter.
+//!
+//! # References
+//!
+//! * R. M. Karp and M. O. Rabin. *Efficient randomized pattern-matching algorithms.* IBM Journal of
+//!   Research and Development 31(2), 1987. `KR87`
 
 use umbel::Digest;
 
-/// The base P, and what it takes to turn windows into digests.
+/// The base P.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Base(u64);
 
 impl Base {
-    /// A base that depends on the seed. The last bits make it odd, and of the greatest order that there is.
+    /// Returns a base that depends on the seed. Its last bits make it odd and give it the largest
+    /// possible order.
     pub fn new(seed: u64) -> Base {
         Base(Digest::from_hash(seed).salted(0x5ca7).get() & !7 | 5)
     }
 
-    /// P^length.
+    /// Returns P^length.
     pub fn power(self, length: usize) -> u64 {
-        // Lengths are 16-bit numbers, and any other would only change the power.
+        // Lengths are 16-bit numbers; a larger one would merely be truncated.
         self.0.wrapping_pow(length as u32)
     }
 
-    /// The number of a whole string.
+    /// Returns the number of a whole string.
     pub fn hash(self, bytes: &[u8]) -> u64 {
         bytes.iter().fold(0, |sum, byte| self.step(sum, *byte))
     }
@@ -34,7 +42,7 @@ impl Base {
     }
 }
 
-/// Windows of one length.
+/// The windows of one length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub length: usize,
@@ -43,12 +51,12 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Windows whose digests are their own for each length and purpose.
+    /// Returns the windows of a length. Their digests differ between lengths and purposes.
     pub fn new(base: Base, length: usize, purpose: u64) -> Window {
         Window { length, power: base.power(length), salt: purpose << 32 | length as u64 }
     }
 
-    /// The digest of a window with this number.
+    /// Returns the digest of a window with this number.
     #[inline(always)]
     pub fn digest(&self, hash: u64) -> Digest {
         Digest::from_hash(hash).salted(self.salt)
@@ -68,13 +76,13 @@ impl Rolling {
         Rolling { base, start: 0, sums: vec![0] }
     }
 
-    /// Forgets all sums, and begins at another place.
+    /// Drops all sums, and starts at another place.
     pub fn restart(&mut self, start: usize) {
         self.start = start;
         self.sums.truncate(1);
     }
 
-    /// Goes on to a place that is not before the start; sums on the way are left out if nobody has asked for them.
+    /// Moves to a place that is not before the start. Skips sums in between that were never needed.
     #[inline]
     pub fn go_to(&mut self, at: usize) {
         if at - self.start >= self.sums.len() {
@@ -82,7 +90,8 @@ impl Rolling {
         }
     }
 
-    /// The digest of the window at a place not before the start. The data must have it.
+    /// Returns the digest of the window at a place not before the start. The window must be inside
+    /// the data.
     #[inline]
     pub fn digest(&mut self, data: &[u8], at: usize, window: &Window) -> Digest {
         let from = at - self.start;
@@ -109,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_has_the_digest_of_its_bytes_wherever_the_sums_begin() {
+    fn digest_of_a_window_does_not_depend_on_the_start_of_the_sums() {
         let data: Vec<u8> = (0..2000u32).map(|i| (i * i / 8) as u8).collect();
         let base = Base::new(7);
         let mut rolling = Rolling::new(base);

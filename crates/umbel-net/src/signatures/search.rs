@@ -1,4 +1,4 @@
-//! Going through data with a [`Scanner`].
+//! A search through data with a [`Scanner`].
 
 use super::Scanner;
 use super::rolling::Rolling;
@@ -8,7 +8,7 @@ use std::ops::{ControlFlow, Range};
 /// An occurrence of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Finding {
-    /// At which byte of the data it begins.
+    /// The byte of the data at which it begins.
     pub offset: u64,
     /// The number of the signature, for [`Scanner::signature`].
     pub signature: usize,
@@ -19,24 +19,26 @@ pub struct Finding {
 pub struct Stats {
     /// The number of bytes searched.
     pub bytes: u64,
-    /// The number of places that the first gate of a class let pass, for all classes.
+    /// The number of places that passed the first gate of a class, over all classes.
     pub passed: u64,
-    /// The number of queries to the filters of lengths.
+    /// The number of lookups in the filters of the lengths.
     pub probes: u64,
-    /// The number of positive answers, each followed by a query to the exact table.
+    /// The number of matches in these filters, each followed by a lookup in the exact table.
     pub candidates: u64,
     /// The number of signatures that the exact table confirmed.
     pub confirmed: u64,
 }
 
-/// The number of words of a mask, which has a bit for each place of the data that is searched at a time.
+/// The number of words of a mask, which has a bit for each place of the data that is searched at a
+/// time.
 const MASK_WORDS: usize = 64;
 
-/// A search, with the memory that it needs.
+/// A search, with its buffers.
 ///
-/// One can search many things with [`Search::whole`], or a single one that comes in pieces with [`Search::feed`] and
-/// [`Search::finish`]. Findings come sorted by their offset, and at the same offset by length. Many things of which pieces come in turn
-/// are searched with [`Search::follow`], which reports each finding as soon as it is whole.
+/// Search many pieces of data with [`Search::whole`], or a single one that arrives in pieces with
+/// [`Search::feed`] and [`Search::finish`]. Findings come sorted by offset, and at the same offset
+/// by length. To search many streams whose pieces are interleaved, use [`Search::follow`], which
+/// reports each finding as soon as it is complete.
 #[derive(Clone, Debug)]
 pub struct Search<'s> {
     scanner: &'s Scanner,
@@ -44,7 +46,7 @@ pub struct Search<'s> {
     rolling: Rolling,
     scratch: Vec<u64>,
     masks: Vec<[u64; MASK_WORDS]>,
-    /// The data that came in pieces and is still needed.
+    /// The data that arrived in pieces and is still needed.
     pending: Vec<u8>,
     /// The place in `pending` up to which signatures have been searched.
     done: usize,
@@ -52,18 +54,19 @@ pub struct Search<'s> {
     before: u64,
     /// The tail of a stream, joined with its next piece.
     joined: Vec<u8>,
-    /// The places in `joined` where a signature may have begun that is not whole yet.
+    /// The places in `joined` where a signature may have begun that is not complete yet.
     open: Vec<Open>,
 }
 
-/// The state of a stream between its pieces, for [`Search::follow`]: the bytes from the first one at which a signature may
-/// have begun. At most as many bytes as the longest signature has, and mostly less than eight.
+/// The state of a stream between its pieces, for [`Search::follow`]: the bytes from the first place
+/// on where a signature may have begun. At most as many bytes as the longest signature has, and
+/// mostly fewer than eight.
 #[derive(Clone, Debug, Default)]
 pub struct Tail {
     bytes: Vec<u8>,
-    /// The number of bytes of the stream before them.
+    /// The number of bytes of the stream before `bytes`.
     before: u64,
-    /// Where something may have begun, in order.
+    /// The places where a signature may have begun, in order.
     open: Vec<Open>,
 }
 
@@ -73,7 +76,7 @@ impl Tail {
         Tail { before: offset, ..Tail::default() }
     }
 
-    /// Returns the number of bytes that are kept.
+    /// Returns the number of bytes kept.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -98,11 +101,11 @@ struct Open {
 #[derive(Clone, Copy)]
 struct View<'d> {
     data: &'d [u8],
-    /// The number of bytes before it.
+    /// The number of bytes before `data`.
     before: u64,
-    /// The number of its bytes that have been searched before: findings that end there are known.
+    /// The number of bytes that have been searched before: findings that end within them are known.
     known: usize,
-    /// Whether more will come, so that open places have to be noted.
+    /// Whether more data will follow, so that open places must be recorded.
     goes_on: bool,
 }
 
@@ -144,21 +147,22 @@ impl<'s> Search<'s> {
         self.scan(view, 0..data.len(), &mut found)
     }
 
-    /// Searches the next piece of data that comes in pieces, and calls `found` with the occurrences, also across pieces, up to
-    /// the last place at which the longest signature would be whole by now. If `found` breaks, the other findings of this
-    /// call are lost.
+    /// Searches the next piece of data that arrives in pieces. Calls `found` with the occurrences,
+    /// also across pieces, that begin up to the last place where even the longest signature would
+    /// be complete. If `found` breaks, the other findings of this call are lost.
     pub fn feed<B>(
         &mut self,
         piece: &[u8],
         mut found: impl FnMut(Finding) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         self.pending.extend_from_slice(piece);
-        // At these places even the longest signature is whole.
+        // At these places even the longest signature would be complete.
         let ready = (self.pending.len() + 1).saturating_sub(self.scanner.longest().max(1));
         self.advance(ready, &mut found)
     }
 
-    /// Ends data that came in pieces: calls `found` with the rest, and is ready for other data.
+    /// Ends data that arrived in pieces: calls `found` with the remaining occurrences, and prepares
+    /// for other data.
     pub fn finish<B>(&mut self, mut found: impl FnMut(Finding) -> ControlFlow<B>) -> ControlFlow<B> {
         let flow = self.advance(self.pending.len(), &mut found);
         self.pending.clear();
@@ -166,8 +170,9 @@ impl<'s> Search<'s> {
         flow
     }
 
-    /// Searches the next piece of one of many streams, whose state is in `tail`, and calls `found` with every occurrence that
-    /// ends in it, also across pieces, in no order. If `found` breaks, the tail is no longer valid.
+    /// Searches the next piece of one of many streams, whose state is in `tail`. Calls `found` with
+    /// every occurrence that ends in the piece, also across pieces, in no particular order. If
+    /// `found` breaks, the tail is no longer valid.
     pub fn follow<B>(
         &mut self,
         tail: &mut Tail,
@@ -179,7 +184,7 @@ impl<'s> Search<'s> {
         joined.extend_from_slice(&tail.bytes);
         joined.extend_from_slice(piece);
         let view = View { data: &joined, before: tail.before, known: tail.bytes.len(), goes_on: true };
-        // At the last places, the front of a class lacks bytes.
+        // At the last places, there are too few bytes for the front of a class.
         let undecided = self.scanner.classes.iter().map(|class| class.front.width() - 1).max().unwrap_or(0);
         self.open.clear();
         let mut flow = self.reopen(view, &tail.open, &mut found);
@@ -224,7 +229,7 @@ impl<'s> Search<'s> {
         let view = View { data: &pending, before: self.before, known: 0, goes_on: false };
         let flow = self.scan(view, places, found);
         self.pending = pending;
-        // Not with every piece: they may be as small as a byte.
+        // Not with every piece, since a piece may be as small as a byte.
         if self.done > self.pending.len() / 2 {
             self.pending.drain(..self.done);
             self.before += self.done as u64;
@@ -261,7 +266,8 @@ impl<'s> Search<'s> {
                     self.rolling.go_to(at);
                     for (number, class) in scanner.classes.iter().enumerate() {
                         let passed = self.masks[number][word] >> bit & 1 == 1;
-                        // A place that a front let pass before was examined, and is open if it needs more bytes.
+                        // A place that passed the front before was examined then, and is open if it
+                        // needs more bytes.
                         if passed && class.front.width() > view.known_from(at) {
                             self.stats.passed += 1;
                             self.look(number, view, at, found)?;
@@ -315,7 +321,7 @@ impl<'s> Search<'s> {
         ControlFlow::Continue(())
     }
 
-    /// Notes a place at which `wanted` bytes are needed, if more will come.
+    /// Records a place where `wanted` bytes are needed, if more data will follow.
     fn leave_open(&mut self, class: usize, view: View<'_>, at: usize, wanted: usize) {
         if view.goes_on {
             self.open.push(Open { at, class, wanted });

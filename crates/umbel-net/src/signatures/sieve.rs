@@ -1,4 +1,5 @@
-//! Filters over windows: gates that see the first bytes of many signatures, and one filter for each length.
+//! Filters over windows: gates on the first bytes of many signatures, and one filter for each
+//! length.
 
 use super::Settings;
 use super::rolling::{Base, Rolling, Window};
@@ -6,7 +7,7 @@ use crate::Result;
 use umbel::key::Hashed;
 use umbel::{Blocked, Bloom, Digest, Hasher, Spec};
 
-/// What windows are for: a signature and the start of another one must not share a digest.
+/// The purposes of windows. A signature and the start of a longer one must not share a digest.
 pub(super) const WHOLE: u64 = 0;
 const GATE: u64 = 1;
 
@@ -18,13 +19,14 @@ pub(super) struct Sieve {
 }
 
 impl Sieve {
-    /// Holds signatures, which are of one length.
+    /// Returns the filter of signatures of the same length.
     fn whole(same: &[Signed], base: Base, settings: &Settings) -> Result<Sieve> {
         let window = Window::new(base, same[0].0.len(), WHOLE);
         Sieve::new(window, same.iter().map(|(_, digest)| *digest).collect(), settings)
     }
 
-    /// Holds the first bytes of signatures, as many as the first and shortest has.
+    /// Returns the filter of the first bytes of signatures, as many as the first and shortest one
+    /// has.
     fn gate(rest: &[Signed], base: Base, settings: &Settings) -> Result<Sieve> {
         let window = Window::new(base, rest[0].0.len(), GATE);
         let starts = rest.iter().map(|(signature, _)| window.digest(base.hash(&signature[..window.length])));
@@ -32,7 +34,7 @@ impl Sieve {
     }
 
     fn new(window: Window, mut digests: Vec<Digest>, settings: &Settings) -> Result<Sieve> {
-        // Many signatures may begin alike, and need room only once.
+        // Signatures with the same start need room only once.
         digests.sort_unstable();
         digests.dedup();
         let mut filter = filter(digests.len(), settings)?;
@@ -44,7 +46,7 @@ impl Sieve {
         self.window.length
     }
 
-    /// The digest of the window at a place, if the filter may hold it.
+    /// Returns the digest of the window at a place, if the filter may contain it.
     #[inline]
     pub fn pass(&self, rolling: &mut Rolling, data: &[u8], at: usize) -> Option<Digest> {
         let digest = rolling.digest(data, at, &self.window);
@@ -56,20 +58,21 @@ impl Sieve {
     }
 }
 
-/// Signatures of similar length: none is twice as long as another.
+/// A group of signatures of similar length: none is twice as long as another.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// Holds the first bytes of these signatures and of all longer ones, as many as the shortest has.
+    /// The filter of the first bytes of these signatures and of all longer ones, as many as the
+    /// shortest has.
     pub gate: Option<Sieve>,
-    /// A filter for each length, from the shortest to the longest.
+    /// A filter for each length, shortest first.
     pub lengths: Vec<Sieve>,
 }
 
-/// Groups that are asked only where the first bytes of one of their signatures may be.
+/// The groups that are tested only where the first bytes of one of their signatures may be.
 #[derive(Debug)]
 pub(super) struct Class {
     pub front: Front,
-    /// From the shortest signatures to the longest.
+    /// The groups, shortest signatures first.
     pub groups: Vec<Group>,
 }
 
@@ -77,7 +80,7 @@ pub(super) struct Class {
 pub(super) type Signed<'a> = (&'a [u8], Digest);
 
 impl Class {
-    /// All classes for these signatures, which are sorted by their length.
+    /// Returns all classes for these signatures, which are sorted by length.
     pub fn all(sorted: &[Signed], base: Base, settings: &Settings) -> Result<Vec<Class>> {
         let width = |(signature, _): &Signed| Front::width_for(signature.len());
         let classes = sorted.chunk_by(|a, b| width(a) == width(b));
@@ -89,7 +92,7 @@ impl Class {
         let mut groups = Vec::new();
         let mut rest = members;
         for group in members.chunk_by(|a, b| magnitude(a) == magnitude(b)) {
-            // The front is gate enough for the first group.
+            // The front already serves as the gate of the first group.
             let gated = settings.gates && magnitude(&group[0]) > width.ilog2();
             let gate = gated.then(|| Sieve::gate(rest, base, settings)).transpose()?;
             let lengths = group.chunk_by(|(a, _), (b, _)| a.len() == b.len());
@@ -101,31 +104,32 @@ impl Class {
     }
 }
 
-/// What every place of the data is asked first: whether a signature of the class may begin with the bytes there.
+/// The test that every place of the data undergoes first: whether a signature of the class may
+/// begin there.
 #[derive(Debug)]
 pub(super) struct Front {
-    /// So many bytes are looked at.
+    /// The number of bytes tested.
     width: usize,
     starts: Starts,
 }
 
 #[derive(Debug)]
 enum Starts {
-    /// They are not looked at.
+    /// No test: every place passes.
     Any,
-    /// A bit for each possible start: the exact answer.
+    /// A bit for each possible start, which is exact.
     Bits(Vec<u64>),
-    /// Too many are possible for that.
+    /// A filter, where too many starts are possible for bits.
     Filter(Bloom<Blocked>),
 }
 
 impl Front {
-    /// How many bytes the front of the class looks at in which signatures of this length are.
+    /// Returns the number of bytes that the front tests in the class of signatures of this length.
     fn width_for(length: usize) -> usize {
         1 << length.ilog2().min(3)
     }
 
-    /// How many bytes it looks at.
+    /// Returns the number of bytes tested.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -148,7 +152,8 @@ impl Front {
         Ok(Front { width, starts })
     }
 
-    /// Sets the bits of those of the places from `start` on, as many as there are bits, at which a signature may begin.
+    /// Sets a bit of the mask for each place from `start` on where a signature may begin. Covers as
+    /// many places as the mask has bits.
     pub fn pass(&self, data: &[u8], start: usize, scratch: &mut Vec<u64>, mask: &mut [u64]) {
         mask.fill(0);
         let places = data.get(start..).unwrap_or_default().windows(self.width).take(mask.len() * 64);
@@ -158,7 +163,7 @@ impl Front {
             Starts::Filter(filter) => {
                 scratch.clear();
                 match self.width {
-                    // With a length that is known beforehand this is a load for each place.
+                    // With a constant length, this compiles to one load per place.
                     8 => scratch.extend(places.map(|place| number(&place[..8]))),
                     _ => scratch.extend(places.map(number)),
                 }
@@ -177,7 +182,7 @@ impl Front {
     }
 }
 
-/// The number that at most eight bytes are.
+/// Returns at most eight bytes as a number.
 #[inline(always)]
 fn number(bytes: &[u8]) -> u64 {
     let mut number = [0; 8];
@@ -190,7 +195,7 @@ fn bit(bits: &[u64], at: u64) -> u64 {
     bits[at as usize / 64] >> (at % 64) & 1
 }
 
-/// Sets the mask's bits in order.
+/// Sets the bits of the mask in order.
 #[inline(always)]
 fn set(mask: &mut [u64], bits: impl Iterator<Item = u64>) {
     bits.enumerate().for_each(|(at, bit)| mask[at / 64] |= bit << (at % 64));

@@ -1,4 +1,4 @@
-//! Signatures in the TCP streams of a capture, however they were split into packets.
+//! Search for signatures in the TCP streams of a capture, however they were split into packets.
 
 use super::{Finding, Search, Tail};
 use crate::capture::streams::{Ending, Event, Limits, Piece, StreamCounts, Streams};
@@ -6,7 +6,8 @@ use crate::capture::{Flow, Packet};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// A search in the streams of a capture, and in the payloads of packets that belong to none.
+/// A search in the streams of a capture, and in the payloads of packets that do not belong to a
+/// stream.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -36,41 +37,47 @@ use std::ops::ControlFlow;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// What is found in a stream is what an exact search finds in its bytes as [`Streams`] delivers them: across any number of
-/// segments, and never across a gap. It is reported when the last of its bytes is delivered. Of a stream no more is kept than
-/// a signature may have begun with.
+/// The findings in a stream are those of an exact search in its bytes as [`Streams`] delivers them:
+/// across any number of segments, but never across a gap. A finding is reported when its last byte
+/// is delivered. Of each stream, only the bytes that may be the start of a signature are kept.
 ///
-/// Where segments overlap, the bytes that came first count in the stream. Somebody may send others in their place, since it is for the
-/// receiver to choose. So a segment that repeats bytes, be they the same or not, is also searched by itself, as a packet. What such
-/// a segment would complete together with others is not found, nor what is split over a reset.
+/// Where segments overlap, the bytes that came first count in the stream. A sender may send
+/// different bytes in their place, and the receiver decides which to take. So a segment that
+/// repeats bytes, whether equal or not, is also searched on its own, as a packet. Signatures that
+/// such a segment would complete together with others are not found, nor are signatures split over
+/// a reset.
 #[derive(Debug)]
 pub struct StreamSearch<'m, 's> {
     search: &'m mut Search<'s>,
     streams: Streams,
-    /// By the number of the stream.
+    /// The tails by the number of the stream.
     tails: HashMap<u64, (Flow, Tail)>,
 }
 
-/// A signature that was found in a capture.
+/// A signature found in a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamFinding {
-    /// What it is, and where: its offset is that in the stream, missing bytes included, or in the payload of a packet.
+    /// The signature and its offset: in the stream, missing bytes included, or in the payload of a
+    /// packet.
     pub finding: Finding,
     /// The number of the packet with its last byte.
     pub packet: u64,
-    /// From where to where.
+    /// The flow of the stream or packet.
     pub flow: Flow,
-    /// The number of the stream, from 0 in the order in which they began; `None` if a packet was searched by itself.
+    /// The number of the stream, from 0 in the order in which streams began; `None` if a packet was
+    /// searched on its own.
     pub stream: Option<u64>,
 }
 
 impl<'m, 's> StreamSearch<'m, 's> {
-    /// For one capture, with the memory of a search that may go on with others.
+    /// Returns a search in the streams of one capture. It borrows `search`, which may be used again
+    /// afterwards.
     pub fn new(search: &'m mut Search<'s>, limits: Limits) -> StreamSearch<'m, 's> {
         StreamSearch { search, streams: Streams::new(limits), tails: HashMap::new() }
     }
 
-    /// Takes the next packet, and tells `found` of what can be found after it, until that breaks off. Then the search is over.
+    /// Searches the next packet, and calls `found` with the findings that it completes. If `found`
+    /// breaks, the search is over.
     pub fn push<B>(
         &mut self,
         packet: &Packet<'_>,
@@ -96,7 +103,8 @@ impl<'m, 's> StreamSearch<'m, 's> {
         ControlFlow::Continue(())
     }
 
-    /// Ends all streams, at the end of the capture: tells of what is in segments that still wait for others.
+    /// Ends all streams at the end of the capture: calls `found` with the findings in segments that
+    /// were still waiting.
     pub fn finish<B>(&mut self, mut found: impl FnMut(StreamFinding) -> ControlFlow<B>) -> ControlFlow<B> {
         let StreamSearch { search, streams, tails } = self;
         let mut flow = ControlFlow::Continue(());
@@ -109,18 +117,18 @@ impl<'m, 's> StreamSearch<'m, 's> {
         flow
     }
 
-    /// What was met of streams.
+    /// Returns the counts of the streams.
     pub fn counts(&self) -> &StreamCounts {
         self.streams.counts()
     }
 
-    /// How many bytes are kept of streams, beside those that wait in them for others.
+    /// Returns the number of bytes kept of streams, not counting waiting segments.
     pub fn kept(&self) -> usize {
         self.tails.values().map(|(_, tail)| tail.len()).sum()
     }
 }
 
-/// Searches what is delivered of a stream.
+/// Searches the bytes delivered by an event of a stream.
 fn hear<B>(
     search: &mut Search<'_>,
     tails: &mut HashMap<u64, (Flow, Tail)>,
@@ -135,7 +143,7 @@ fn hear<B>(
             return search
                 .follow(tail, bytes, |finding| found(StreamFinding { finding, packet, flow, stream }));
         }
-        // Its sender may go on, and has not to be believed.
+        // The sender may continue after a FIN, so keep the tail.
         Event::End(Ending::Finished) => {}
         Event::Gap(_) | Event::End(_) => {
             tails.remove(&stream);

@@ -1,4 +1,4 @@
-//! The signatures themselves, and the exact answer whether a window is one of them.
+//! The exact table of signatures, which confirms whether a window is one of them.
 
 use super::MAX_LENGTH;
 use super::rolling::{Base, Window};
@@ -10,13 +10,13 @@ use umbel::Digest;
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     bytes: Vec<u8>,
-    /// Where each signature ends; it begins where the one before it ends.
+    /// The end of each signature, which is the start of the next.
     ends: Vec<usize>,
-    /// A power of two of them, of which at most half are taken.
+    /// A power of two of slots, of which at most half are taken.
     slots: Vec<Slot>,
 }
 
-/// A signature's number and the low half of its digest, which saves most comparisons.
+/// The number of a signature and the low half of its digest, which avoids most comparisons.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     id: u32,
@@ -26,7 +26,8 @@ struct Slot {
 const FREE: Slot = Slot { id: u32::MAX, tag: 0 };
 
 impl Table {
-    /// The different ones of these signatures, in the order in which they first came, and their digests.
+    /// Returns the table of the different signatures, in the order in which they were first passed,
+    /// and their digests.
     pub fn new<S: AsRef<[u8]>>(
         signatures: impl IntoIterator<Item = S>,
         base: Base,
@@ -72,7 +73,8 @@ impl Table {
         (0..self.len()).filter_map(|id| self.get(id))
     }
 
-    /// Which signature these bytes are, if any. The digest is that of all the bytes.
+    /// Returns the number of the signature with these bytes, if any. The digest is that of all the
+    /// bytes.
     pub fn find(&self, digest: Digest, bytes: &[u8]) -> Option<usize> {
         self.from(digest)
             .map(|at| self.slots[at])
@@ -92,16 +94,16 @@ impl Table {
         }
     }
 
-    /// The slots in the order in which a digest tries them.
+    /// Returns the slots in the order in which a digest probes them.
     fn from(&self, digest: Digest) -> impl Iterator<Item = usize> + use<> {
         let mask = self.slots.len() - 1;
-        // The high half: the low one is the tag.
+        // Use the high half, since the low half is the tag.
         let first = (digest.get() >> 32) as usize;
         (0..=mask).map(move |step| (first + step) & mask)
     }
 }
 
-/// The digest of a whole signature, which is that of its window.
+/// Returns the digest of a whole signature, which is that of its window.
 fn digest(base: Base, signature: &[u8]) -> Digest {
     Window::new(base, signature.len(), WHOLE).digest(base.hash(signature))
 }

@@ -1,42 +1,43 @@
-//! What filters in front of an exact search cost, by theory.
+//! The theoretical cost of filters in front of an exact search.
 //!
-//! Dharmapurikar, Krishnamurthy, Sproull and Lockwood 2004, with two slips put right: the share of the clock ticks without a match is
-//! 1 - p (not p - 1), and from Lmin to Lmax there are Lmax - Lmin + 1 lengths.
+//! After Dharmapurikar, Krishnamurthy, Sproull and Lockwood 2004, with two slips corrected: the
+//! share of clock ticks without a match is 1 - p (not p - 1), and from Lmin to Lmax there are Lmax
+//! - Lmin + 1 lengths.
 
-/// How many lengths there are from the shortest to the longest.
+/// Returns the number of lengths from the shortest to the longest.
 pub fn lengths(shortest: u64, longest: u64) -> u64 {
     if longest < shortest { 0 } else { longest - shortest + 1 }
 }
 
-/// How often, for each byte of the data, the exact table is asked in vain, where one filter for each of so many lengths is asked at
-/// every byte: B f.
+/// Returns the expected number of lookups in the exact table per byte that are in vain, with one
+/// filter for each of B lengths queried at every byte: B f.
 pub fn vain_probes(lengths: u64, rate: f64) -> f64 {
     lengths as f64 * rate
 }
 
-/// The chance that at a byte any of the filters is wrong: 1 - (1 - f)^B.
+/// Returns the chance that any of the filters has a false positive at a byte: 1 - (1 - f)^B.
 pub fn chance_of_any(lengths: u64, rate: f64) -> f64 {
     -f64::exp_m1(lengths as f64 * f64::ln_1p(-rate))
 }
 
-/// A circuit in which several engines look at consecutive bytes in every tick of a clock, and stop while the exact table is
-/// asked.
+/// A circuit in which several engines process consecutive bytes in every clock tick, and stop
+/// during a lookup in the exact table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Circuit {
-    /// How many engines there are: G.
+    /// The number of engines: G.
     pub engines: u64,
-    /// How many lengths each of them has a filter for: B.
+    /// The number of lengths for which each engine has a filter: B.
     pub lengths: u64,
     /// Ticks per second: F.
     pub clock: f64,
-    /// How many ticks the exact table takes for an answer.
+    /// The number of ticks that a lookup in the exact table takes.
     pub ticks: f64,
-    /// In which share of the ticks there is a signature: p.
+    /// The share of ticks with a signature: p.
     pub matches: f64,
 }
 
 impl Circuit {
-    /// Bits per second with filters of this false-positive rate.
+    /// Returns the throughput in bits per second with filters of this false-positive rate.
     ///
     /// ```
     /// use umbel_net::signatures::Circuit;

@@ -1,28 +1,41 @@
-//! Networks that are drawn from a seed.
+//! Random networks, drawn from a seed.
+//!
+//! # References
+//!
+//! * A.-L. Barabási and R. Albert. *Emergence of scaling in random networks.* Science 286, 1999.
+//!   `BA99`
+//! * B. M. Waxman. *Routing of multipoint connections.* IEEE Journal on Selected Areas in
+//!   Communications 6(9), 1988. `Waxman88`
 
 use super::{Graph, MAX_NODES};
 use crate::random::Random;
 use crate::{Error, Result};
 
 impl Graph {
-    /// A network that grew: each node came with `links` links, and joined others the more likely the more links these had
-    /// (Barabási and Albert 1999). All links are of length 1 to 100, drawn too.
+    /// Draws a network that grew by preferential attachment: each new node has `links` links, and
+    /// joins existing nodes with a probability proportional to their number of links (Barabási and
+    /// Albert 1999). The lengths of links are drawn from 1 to 100.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `links` is 0 or not below `nodes`, or `nodes` exceeds [`MAX_NODES`].
     pub fn barabasi_albert(nodes: usize, links: usize, seed: u64) -> Result<Graph> {
         if links == 0 || links >= nodes || nodes > MAX_NODES {
             return Err(Error::parameter(
                 "links",
                 links,
-                "at least 1 and fewer than the nodes, of which there are 2^20 at most",
+                "at least 1 and fewer than the number of nodes, which is at most 2^20",
             ));
         }
         let mut random = Random::new(seed);
         let mut graph = Graph::new(nodes, &[])?;
-        // Every node as often as it has links: a draw from this list is a draw by links.
+        // Every node as often as it has links, so that drawing from this list is proportional to
+        // links.
         let mut ends: Vec<usize> = Vec::new();
         for node in 1..nodes {
             let wanted = links.min(node);
             while graph.neighbours(node).len() < wanted {
-                // The first nodes join all before them; until there are links, all are alike.
+                // The first nodes join all nodes before them.
                 let other = if node <= links || ends.is_empty() {
                     graph.neighbours(node).len()
                 } else {
@@ -38,9 +51,15 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Nodes in a square, of which two are linked with the chance `alpha` e^(-d / (`beta` L)), where d is their distance
-    /// and L the square's diagonal (Waxman 1988). What is not connected then gets a link to the nearest node that is.
-    /// Lengths are in thousandths of the side.
+    /// Draws a network of nodes in a square, where two nodes are linked with probability `alpha`
+    /// e^(-d / (`beta` L)), with d their distance and L the diagonal of the square (Waxman 1988).
+    /// Nodes that are not connected are then linked to the nearest node that is. Lengths are in
+    /// thousandths of the side.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `nodes` is not within 1 to 16384, or if `alpha` or `beta` is not above 0 and at
+    /// most 1.
     pub fn waxman(nodes: usize, alpha: f64, beta: f64, seed: u64) -> Result<Graph> {
         if nodes > 1 << 14 {
             return Err(Error::parameter("nodes", nodes, "at most 16384, since every pair is looked at"));
@@ -73,14 +92,18 @@ impl Graph {
         Ok(graph)
     }
 
-    /// A tree: node 0, from which `branches` links lead on, and from each of their ends as many, `depth` times. All are of
-    /// length 1.
+    /// Returns a tree: node 0 has `branches` children, each of them as many again, `depth` levels
+    /// deep. All links have length 1.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the tree would have more than [`MAX_NODES`] nodes.
     pub fn tree(branches: usize, depth: u32) -> Result<Graph> {
         let mut layers = (0..=depth.min(MAX_NODES as u32)).map(|layer| branches.checked_pow(layer));
         let fits = |nodes: &usize| *nodes <= MAX_NODES;
         let nodes = layers.try_fold(0, |sum: usize, layer| sum.checked_add(layer?).filter(fits));
         let Some(nodes) = nodes else {
-            return Err(Error::parameter("depth", depth, "fewer: the tree would have more than 2^20 nodes"));
+            return Err(Error::parameter("depth", depth, "less: the tree would have more than 2^20 nodes"));
         };
         let links: Vec<_> = (1..nodes).map(|node| ((node - 1) / branches, node, 1)).collect();
         Graph::new(nodes, &links)

@@ -1,8 +1,9 @@
-//! Networks to try things on: two that were built, and as many as one likes that are drawn from a seed.
+//! Network topologies for simulations: two that were built, and any number drawn from a seed.
 //!
-//! [`Graph::abilene`] and [`Graph::nsfnet`] are published networks with the lengths of their links;
-//! [`Graph::barabasi_albert`] draws networks with a few large hubs, [`Graph::waxman`] ones whose links are mostly short,
-//! and [`Graph::tree`] is what theory likes to assume. Nodes are numbers from 0 on, and each has an address.
+//! [`Graph::abilene`] and [`Graph::nsfnet`] are published networks with the lengths of their links.
+//! [`Graph::barabasi_albert`] draws networks with a few large hubs, [`Graph::waxman`] networks
+//! whose links are mostly short, and [`Graph::tree`] is the usual assumption of theory. Nodes are
+//! numbered from 0, and each has an address.
 //!
 //! ```
 //! use umbel_net::topology::Graph;
@@ -21,19 +22,19 @@ use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The most nodes: as many addresses as there are.
+/// The largest number of nodes, which is the number of addresses.
 pub const MAX_NODES: usize = 1 << 20;
 
-/// One end of a link, seen from the other.
+/// A link, as seen from one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The node at the other end.
     pub to: usize,
-    /// How long it takes, or how far it is: the sum along a path counts.
+    /// The latency or distance. The length of a path is the sum over its links.
     pub length: u32,
 }
 
-/// A network: nodes, and links that can be used in both directions.
+/// A network of nodes, and links that can be used in both directions.
 #[derive(Clone, Debug)]
 pub struct Graph {
     names: &'static [&'static str],
@@ -41,7 +42,12 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// From the links: two nodes below `nodes`, and a length.
+    /// Returns the network with these links, each given as two nodes below `nodes` and a length.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `nodes` is not within 1 to [`MAX_NODES`], or a link does not join two different
+    /// nodes.
     pub fn new(nodes: usize, links: &[(usize, usize, u32)]) -> Result<Graph> {
         if !(1..=MAX_NODES).contains(&nodes) {
             return Err(Error::parameter("nodes", nodes, format!("a number from 1 to {MAX_NODES}")));
@@ -60,7 +66,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Adds a link, unless there is one.
+    /// Adds a link, unless the nodes are already linked.
     fn join(&mut self, a: usize, b: usize, length: u32) {
         if !self.linked(a, b) {
             self.links[a].push(Link { to: b, length });
@@ -72,7 +78,7 @@ impl Graph {
         self.neighbours(a).iter().any(|link| link.to == b)
     }
 
-    /// The same network without a link.
+    /// Returns the same network without a link.
     pub fn without(&self, a: usize, b: usize) -> Graph {
         let mut graph = self.clone();
         for (from, to) in [(a, b), (b, a)] {
@@ -83,47 +89,48 @@ impl Graph {
         graph
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.links.len()
     }
 
-    /// Whether there are none, which never is so.
+    /// Returns whether there are no nodes, which is never the case.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
 
-    /// How many links there are.
+    /// Returns the number of links.
     pub fn links(&self) -> usize {
         self.links.iter().map(Vec::len).sum::<usize>() / 2
     }
 
-    /// The links of a node; none, if there is no such node.
+    /// Returns the links of a node; none if there is no such node.
     pub fn neighbours(&self, node: usize) -> &[Link] {
         self.links.get(node).map_or(&[], Vec::as_slice)
     }
 
-    /// What a node of a published network is called; otherwise nothing.
+    /// Returns the name of a node of a published network; empty for other networks.
     pub fn name(&self, node: usize) -> &'static str {
         self.names.get(node).copied().unwrap_or_default()
     }
 
-    /// The address of a node, in 10.0.0.0/8.
+    /// Returns the address of a node, in 10.0.0.0/8.
     pub fn address(&self, node: usize) -> IpAddr {
         Ipv4Addr::from(0x0a00_0001 + node as u32).into()
     }
 
-    /// The bytes of that address.
+    /// Returns the octets of the address of a node.
     pub fn address_bytes(&self, node: usize) -> [u8; 4] {
         (0x0a00_0001 + node as u32).to_be_bytes()
     }
 
-    /// Where each node sends packets for `target`: to the neighbour from which the way is shortest (the lower number, if
-    /// two are alike). The target itself, and what is not connected to it, sends them nowhere.
+    /// Returns where each node sends packets for `target`: to the neighbour on the shortest path,
+    /// or to the one with the lower number if two are equal. The target itself, and nodes that are
+    /// not connected to it, have `None`.
     pub fn next_hops(&self, target: usize) -> Vec<Option<usize>> {
         let mut next = vec![None; self.len()];
         let mut done = vec![false; self.len()];
-        // Dijkstra's algorithm; the map is ordered, so that the outcome depends on nothing else.
+        // Dijkstra's algorithm; the map is ordered, so the result is deterministic.
         let mut waiting = BTreeMap::from([((0u64, target), None)]);
         while let Some(((length, node), via)) = waiting.pop_first() {
             if done.get(node).copied().unwrap_or(true) {
@@ -139,12 +146,13 @@ impl Graph {
         next
     }
 
-    /// The shortest path, with both ends; empty, if there is none.
+    /// Returns the shortest path with both ends, or an empty one if there is none.
     pub fn path(&self, from: usize, to: usize) -> Vec<usize> {
         along(&self.next_hops(to), from, to)
     }
 
-    /// How many links there are to each node at least; nothing for those that are not connected.
+    /// Returns the smallest number of links to each node, or `None` for nodes that are not
+    /// connected.
     pub fn hops(&self, from: usize) -> Vec<Option<u32>> {
         let mut hops = vec![None; self.len()];
         let mut layer = vec![from];
@@ -162,7 +170,8 @@ impl Graph {
     }
 }
 
-/// The path that a packet takes from a node, if each sends it to its next hop; empty, if it does not arrive.
+/// Returns the path of a packet that every node sends to its next hop; empty if the packet does not
+/// arrive.
 pub fn along(next_hops: &[Option<usize>], from: usize, to: usize) -> Vec<usize> {
     let mut path = vec![from];
     while let Some(node) = path.last().copied().filter(|node| *node != to) {

@@ -1,8 +1,8 @@
-//! Networks that were built, and of which the links are published.
+//! Real networks whose links are published.
 
 use super::{Graph, Link};
 
-/// The backbone of Internet2 from 2000 to 2007.
+/// The nodes of the Internet2 backbone from 2000 to 2007.
 const ABILENE: [&str; 11] = [
     "Seattle",
     "Sunnyvale",
@@ -17,7 +17,7 @@ const ABILENE: [&str; 11] = [
     "New York",
 ];
 
-/// Its links, with the metric by which it chose its paths.
+/// The links of Abilene, with the metric by which it routed.
 const ABILENE_LINKS: [(usize, usize, u32); 14] = [
     (0, 1, 861),
     (0, 3, 2095),
@@ -35,7 +35,7 @@ const ABILENE_LINKS: [(usize, usize, u32); 14] = [
     (9, 10, 233),
 ];
 
-/// The T1 backbone of the National Science Foundation, 1991, by the state of each node.
+/// The nodes of the T1 backbone of the National Science Foundation in 1991, by state.
 const NSFNET: [&str; 14] = [
     "Washington",
     "California (Palo Alto)",
@@ -53,7 +53,7 @@ const NSFNET: [&str; 14] = [
     "Maryland",
 ];
 
-/// Its links, with their length in kilometres.
+/// The links of NSFNET, with their length in kilometres.
 const NSFNET_LINKS: [(usize, usize, u32); 21] = [
     (0, 1, 1100),
     (0, 2, 1600),
@@ -79,12 +79,13 @@ const NSFNET_LINKS: [(usize, usize, u32); 21] = [
 ];
 
 impl Graph {
-    /// Abilene, the research backbone of the United States from 2000 to 2007: 11 nodes, 14 links.
+    /// Returns Abilene, the research backbone of the United States from 2000 to 2007: 11 nodes, 14
+    /// links.
     pub fn abilene() -> Graph {
         typed(&ABILENE, &ABILENE_LINKS)
     }
 
-    /// NSFNET, the T1 backbone of 1991 as it is mostly drawn: 14 nodes, 21 links.
+    /// Returns NSFNET, the T1 backbone of 1991 as it is usually drawn: 14 nodes, 21 links.
     pub fn nsfnet() -> Graph {
         typed(&NSFNET, &NSFNET_LINKS)
     }

@@ -1,8 +1,10 @@
-//! The generalised Bloom filter, in a header: routers set some bits and reset others (Laufer, Velloso and Duarte 2005).
+//! The generalized Bloom filter in a header: routers set some bits and reset others (Laufer,
+//! Velloso and Duarte 2005).
 //!
-//! Whatever the sender wrote into it first, the chance that a router seems to have seen the packet stays below a bound that
-//! depends on the numbers of bits alone ([`rate_bound`]). The price are false negatives: later routers undo what earlier
-//! ones did. That is why it is none of the set kinds of `umbel`, which have none.
+//! Whatever the sender wrote into the filter, the chance that a router appears to have forwarded
+//! the packet stays below a bound that depends only on the numbers of bits ([`rate_bound`]). The
+//! price is false negatives: later routers undo the marks of earlier ones. That is why this filter
+//! is not one of the set kinds of `umbel`, which have no false negatives.
 //!
 //! ```
 //! use umbel_net::traceback::generalized::{Router, rate_bound};
@@ -10,15 +12,15 @@
 //! // 256 bits; each router resets two and sets three.
 //! let [near, far] = [1, 2].map(|n| Router::<8>::new(&[10, 0, 0, n], 1, 2, 3));
 //! let mut filter = Filter::FULL;
-//! assert!(!far.may_have_marked(&filter), "all ones are no disguise");
+//! assert!(!far.may_have_marked(&filter), "a filter of all ones does not match");
 //! near.mark(&mut filter);
 //! assert!(near.may_have_marked(&filter));
 //! assert!((rate_bound(2, 3) - 0.0346).abs() < 1e-4);
 //! ```
 //!
-//! Going upstream one knows which routers came later, and what they touched. [`Touched`] keeps that, and
-//! [`Router::may_have_marked_before`] does not look at those bits: then no router of the path is missed, and more others
-//! are found.
+//! When going upstream, the routers downstream and the bits they touched are known. [`Touched`]
+//! keeps those bits, and [`Router::may_have_marked_before`] ignores them: then no router of the
+//! path is missed, but more other routers are found.
 //!
 //! ```
 //! use umbel_net::topology::Graph;
@@ -32,13 +34,18 @@
 //! let found = walk_paths(&graph, victim, Touched::default(), 10_000, |node, later| routers[node].trace(&filter, later));
 //! assert!(path.iter().all(|node| found.routers.contains(node)));
 //! ```
+//!
+//! # References
+//!
+//! * R. P. Laufer, P. B. Velloso and O. C. M. B. Duarte. *Generalized Bloom filters.* Technical
+//!   report, COPPE/UFRJ, 2005. `LVD05`
 
 use crate::mask::Mask;
 use crate::{Error, Result};
 use umbel::hash::reduce;
 use umbel::{Hasher, Key};
 
-/// A router, by the bits that it sets and resets. Where both fall on the same bit, it is reset.
+/// A router, represented by the bits that it sets and resets. A bit that is in both is reset.
 #[derive(Clone, Copy, Debug)]
 pub struct Router<const W: usize> {
     set: Mask<W>,
@@ -46,7 +53,8 @@ pub struct Router<const W: usize> {
 }
 
 impl<const W: usize> Router<W> {
-    /// One with this address, with `k0` hash functions whose bits it resets and `k1` whose bits it sets.
+    /// Returns the router with this address, with `k0` hash functions whose bits it resets and `k1`
+    /// whose bits it sets.
     pub fn new(address: &[u8], seed: u64, k0: u32, k1: u32) -> Router<W> {
         let digest = address.digest(&Hasher::fast(seed));
         let bit =
@@ -64,21 +72,22 @@ impl<const W: usize> Router<W> {
         Router { set, reset }
     }
 
-    /// A packet passes.
+    /// Marks a packet that passes.
     #[inline]
     pub fn mark(&self, filter: &mut Mask<W>) {
         *filter |= self.set;
         *filter &= !self.reset;
     }
 
-    /// Whether the packet perhaps passed here. No is not certain: later routers may have undone what this one did.
+    /// Returns whether the packet may have passed here. `false` is not certain: later routers may
+    /// have undone the marks of this one.
     #[inline]
     pub fn may_have_marked(&self, filter: &Mask<W>) -> bool {
         filter.covers(&self.set) && filter.misses(&self.reset)
     }
 
-    /// Whether the packet perhaps passed here before it passed those that have touched these bits. No is certain, if it is
-    /// true that they came later, and these were all.
+    /// Returns whether the packet may have passed here before the routers that touched the bits in
+    /// `later`. `false` is certain if those routers did come later, and there were no others.
     #[inline]
     pub fn may_have_marked_before(&self, filter: &Mask<W>, later: &Touched<W>) -> bool {
         let [mut set, mut reset] = [self.set, self.reset];
@@ -87,8 +96,8 @@ impl<const W: usize> Router<W> {
         filter.covers(&set) && filter.misses(&reset)
     }
 
-    /// One step of a [`walk_paths`](super::walk_paths): if the packet perhaps passed here, what those further upstream have
-    /// to know.
+    /// Makes one step of a [`walk_paths`](super::walk_paths): returns the state for the routers
+    /// further upstream if the packet may have passed here.
     pub fn trace(&self, filter: &Mask<W>, later: &Touched<W>) -> Option<Touched<W>> {
         self.may_have_marked_before(filter, later).then(|| {
             let mut touched = *later;
@@ -112,7 +121,8 @@ impl<const W: usize> Default for Touched<W> {
     }
 }
 
-/// The mathematics of a generalised filter: m bits, k0 functions that reset and k1 that set.
+/// The mathematics of a generalized Bloom filter with m bits, k0 functions that reset and k1 that
+/// set.
 ///
 /// ```
 /// use umbel_net::traceback::generalized::Formulas;
@@ -132,7 +142,12 @@ pub struct Formulas {
 }
 
 impl Formulas {
-    /// Of a filter of so many bits, with so many functions.
+    /// Returns the formulas of a filter of `m` bits, with `k0` functions that reset and `k1` that
+    /// set.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `m` is 0, or both `k0` and `k1` are.
     pub fn new(m: u64, k0: u32, k1: u32) -> Result<Formulas> {
         if m == 0 {
             return Err(Error::parameter("m", m, "at least 1"));
@@ -145,29 +160,31 @@ impl Formulas {
         Ok(Formulas { bits, resets: 1.0 - spared(k0), sets: (1.0 - spared(k1)) * spared(k0) })
     }
 
-    /// The chance that `n` elements leave a bit alone.
+    /// Returns the chance that `n` elements leave a bit untouched.
     fn untouched(&self, n: u64) -> f64 {
         (1.0 - self.resets - self.sets).powf(n as f64)
     }
 
-    /// Of bits that were touched, the share that is 0.
+    /// Returns the share of touched bits that are 0.
     fn reset_share(&self) -> f64 {
         self.resets / (self.resets + self.sets)
     }
 
-    /// The share of bits that are 0 after `n` elements, if the share `zeros` was at first.
+    /// Returns the share of bits that are 0 after `n` elements, given that the share `zeros` was 0
+    /// initially.
     pub fn zeros(&self, n: u64, zeros: f64) -> f64 {
         let untouched = self.untouched(n);
         zeros * untouched + self.reset_share() * (1.0 - untouched)
     }
 
-    /// The rate of false positives after `n` elements, if the share `zeros` was 0 at first.
+    /// Returns the false-positive rate after `n` elements, given that the share `zeros` was 0
+    /// initially.
     pub fn false_positives(&self, n: u64, zeros: f64) -> f64 {
         let zeros = self.zeros(n, zeros);
         zeros.powf(self.bits * self.resets) * (1.0 - zeros).powf(self.bits * self.sets)
     }
 
-    /// The chance that an element is not found that was followed by `later` others.
+    /// Returns the chance that an element is not found after `later` others were added.
     pub fn false_negative(&self, later: u64) -> f64 {
         let untouched = self.untouched(later);
         let stays = |share: f64| untouched + (1.0 - untouched) * share;
@@ -176,13 +193,13 @@ impl Formulas {
         1.0 - kept
     }
 
-    /// The share of `n` elements that are not found.
+    /// Returns the mean share of `n` elements that are not found.
     pub fn mean_false_negatives(&self, n: u64) -> f64 {
         (0..n).map(|later| self.false_negative(later)).sum::<f64>() / n.max(1) as f64
     }
 }
 
-/// The highest rate of false positives that a sender can bring about by what he writes into the filter.
+/// Returns the highest false-positive rate that a sender can cause by presetting the filter.
 ///
 /// ```
 /// use umbel_net::traceback::generalized::rate_bound;

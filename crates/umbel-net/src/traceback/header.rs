@@ -1,7 +1,8 @@
-//! A filter in the header of a packet, in which every router sets its bits (Laufer et al. 2007, after Bloom).
+//! A Bloom filter in the header of a packet, in which every router sets its bits (Laufer et al.
+//! 2007).
 //!
-//! It needs no memory in routers and one packet is enough, but the sender can write what he likes into it first. If he
-//! fills it with ones, every router seems to have seen the packet.
+//! It takes no memory in routers, and a single packet is enough. But the sender can preset the
+//! filter. If he fills it with ones, every router appears to have forwarded the packet.
 //!
 //! ```
 //! use umbel_net::traceback::header::{Filter, Router};
@@ -9,35 +10,40 @@
 //! let mut filter = Filter::EMPTY;
 //! near.mark(&mut filter);
 //! assert!(near.may_have_marked(&filter) && !far.may_have_marked(&filter));
-//! assert!(far.may_have_marked(&Filter::FULL), "a lie that nothing shows");
+//! assert!(far.may_have_marked(&Filter::FULL), "a preset filter matches every router");
 //! ```
 //!
-//! [`generalized`](super::generalized) is the way out.
+//! [`generalized`](super::generalized) avoids this.
+//!
+//! # References
+//!
+//! * R. P. Laufer, P. B. Velloso, D. de O. Cunha, I. M. Moraes, M. D. D. Bicudo, M. D. D. Moreira
+//!   and O. C. M. B. Duarte. *Towards stateless single-packet IP traceback.* LCN 2007. `Laufer07`
 
 use crate::mask::Mask;
 
 /// The filter that a packet carries: 32 `W` bits.
 pub type Filter<const W: usize> = Mask<W>;
 
-/// A router, by the bits that it sets.
+/// A router, represented by the bits that it sets.
 #[derive(Clone, Copy, Debug)]
 pub struct Router<const W: usize> {
     mask: Mask<W>,
 }
 
 impl<const W: usize> Router<W> {
-    /// One with this address, which sets `weight` bits.
+    /// Returns the router with this address, which sets `weight` bits.
     pub fn new(address: &[u8], seed: u64, weight: u32) -> Router<W> {
         Router { mask: Mask::from_address(address, seed, weight) }
     }
 
-    /// A packet passes.
+    /// Marks a packet that passes.
     #[inline]
     pub fn mark(&self, filter: &mut Filter<W>) {
         *filter |= self.mask;
     }
 
-    /// Whether the packet perhaps passed here.
+    /// Returns whether the packet may have passed here.
     #[inline]
     pub fn may_have_marked(&self, filter: &Filter<W>) -> bool {
         filter.covers(&self.mask)

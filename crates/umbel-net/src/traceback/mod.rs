@@ -1,12 +1,14 @@
-//! Where a packet came from, when its sender's address is a lie.
+//! IP traceback: where a packet came from, even if its source address is forged.
 //!
-//! Three ways to know. [`spie`]: routers remember the digests of the packets that they forward, in pages of Bloom filters,
-//! and are asked one after the other. [`header`]: packets carry a small filter in which every router sets its bits; nothing
-//! is stored, but a sender who fills the filter with ones defeats it. [`generalized`]: routers also reset bits, so that it
-//! does not matter what the sender wrote.
+//! There are three methods. With [`spie`], routers remember the digests of the packets they
+//! forward, in pages of Bloom filters, and are queried one after the other. With [`header`],
+//! packets carry a small filter in which every router sets its bits; routers store nothing, but a
+//! sender who fills the filter with ones defeats it. With [`generalized`], routers also reset bits,
+//! so that the sender's initial contents do not matter.
 //!
-//! In all three the victim starts at its own router and goes upstream, from neighbour to neighbour, as long as one says
-//! "perhaps it came through me". [`walk`] and [`walk_paths`] are that.
+//! In all three the victim starts at its own router and goes upstream from neighbour to neighbour,
+//! as long as a router may have forwarded the packet. [`walk`] and [`walk_paths`] implement this
+//! search.
 //!
 //! ```
 //! use umbel_net::topology::Graph;
@@ -33,18 +35,20 @@ use crate::topology::Graph;
 /// The result of a [`walk`] upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// The routers through which the packet perhaps came, in order of their number.
+    /// The routers that may have forwarded the packet, by number.
     pub routers: Vec<usize>,
-    /// Those of them where a branch ends: the packet perhaps entered the network there.
+    /// The routers among them where a branch ends: the packet may have entered the network there.
     pub origins: Vec<usize>,
     /// Whether all branches were followed to their end.
     pub complete: bool,
 }
 
-/// Goes upstream from a router as long as neighbours have an answer, and asks none of them the same question twice.
+/// Goes upstream from a router as long as neighbours have an answer, and never asks a router the
+/// same question twice.
 ///
-/// `query` gets a router and the answer of the one downstream of it (`start` for the victim's router). It returns what
-/// routers further upstream have to know, or `None` if the packet did not come through this one.
+/// `query` receives a router and the answer of the router downstream of it (`start` for the
+/// victim's router). It returns the state that routers further upstream need, or `None` if the
+/// packet did not come through this router.
 pub fn walk<S: Clone + PartialEq>(
     graph: &Graph,
     victim: usize,
@@ -59,7 +63,7 @@ pub fn walk<S: Clone + PartialEq>(
         query(node, question)
     };
     let first = query_once(victim, &start);
-    // A router, the one downstream of it, and what it answered.
+    // A router, the router downstream of it, and its answer.
     let mut waiting: Vec<_> = first.map(|answer| (victim, victim, answer)).into_iter().collect();
     while let Some((node, downstream, answer)) = waiting.pop() {
         marks.seen[node] = true;
@@ -71,10 +75,10 @@ pub fn walk<S: Clone + PartialEq>(
     marks.found(true)
 }
 
-/// Goes upstream like [`walk`], but follows every path that visits no router twice: where paths meet, what is known
-/// differs.
+/// Goes upstream like [`walk`], but follows every path that visits no router twice, since the state
+/// may differ where paths meet.
 ///
-/// There may be very many paths, so no more than `most` questions are asked.
+/// The number of paths may be very large, so at most `most` queries are made.
 pub fn walk_paths<S>(
     graph: &Graph,
     victim: usize,
@@ -88,8 +92,8 @@ pub fn walk_paths<S>(
     };
     marks.seen[victim] = true;
     let mut on_path = marks.seen.clone();
-    // The path that is followed: each of its routers, what it answered, which of its links comes next, and whether one led
-    // on.
+    // The current path: each of its routers, its answer, the index of its next link, and whether
+    // any link led on.
     let mut path = vec![(victim, answer, 0, false)];
     let mut questions = 0;
     while let Some((node, answer, next, led_on)) = path.last_mut() {
@@ -118,7 +122,7 @@ pub fn walk_paths<S>(
     marks.found(true)
 }
 
-/// Which routers were found, and where branches end.
+/// The routers that were found, and those where branches end.
 struct Marks {
     seen: Vec<bool>,
     ends: Vec<bool>,

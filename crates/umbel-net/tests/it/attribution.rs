@@ -1,5 +1,5 @@
-//! Attribution: whoever carried an excerpt is found, after a restart too; whoever did not is named as rarely as predicted; and nothing
-//! that is done to captures, clocks or files loses what was recorded.
+//! Attribution: pairs that carried an excerpt are found, also after a restart; others are reported
+//! as rarely as predicted; and no trouble with captures, clocks or files loses records.
 
 use crate::common::{real_captures, tcp, udp};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use umbel_net::attribution::{Epoch, Finding, Method, Pair, Recorder, Settings, Store, store};
 use umbel_net::capture::{Link, Packet, Reader, Timestamp};
 
-/// Bytes that look random.
+/// Returns pseudorandom bytes.
 fn bytes(seed: u64, length: usize) -> Vec<u8> {
     let hasher = umbel::Hasher::fast(seed);
     let words = (0..length.div_ceil(8) as u64)
@@ -21,16 +21,16 @@ fn host(number: u32) -> IpAddr {
     Ipv4Addr::from(0x0a00_0000 + number).into()
 }
 
-/// A packet at a time.
+/// A packet and its time.
 type Frame = (Timestamp, Vec<u8>);
 
 fn datagram(millis: u64, source: u32, destination: u32, payload: &[u8]) -> Frame {
     (Timestamp::from_nanos(millis * 1_000_000), udp(host(source), host(destination), (1, 2), payload))
 }
 
-/// What a recorder makes of packets, after a restart.
+/// Records packets, and returns the epochs after a restart.
 fn record(settings: Settings, frames: &[Frame]) -> Vec<Epoch> {
-    let mut recorder = Recorder::new(settings, 7).expect("settings that can be");
+    let mut recorder = Recorder::new(settings, 7).expect("valid settings");
     let mut epochs = Vec::new();
     for (time, frame) in frames {
         let packet = Packet::from_frame(Link::ETHERNET, frame, *time, 0).expect("a packet");
@@ -56,7 +56,7 @@ fn store_path(store: &Store, epochs: &[Epoch]) -> std::path::PathBuf {
     paths.first().and_then(|path| path.parent()).expect("an epoch").to_owned()
 }
 
-/// Everything that a store finds.
+/// Returns all findings of a store.
 fn findings(store: &Store, excerpt: &[u8]) -> Vec<Finding> {
     let answer = store.find(excerpt, ..).expect("an answer");
     assert!(answer.unread.is_empty());
@@ -75,7 +75,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_excerpt_of_a_payload_is_found_whatever_its_alignment(
+    fn every_excerpt_of_a_payload_is_found_in_every_alignment(
         method in methods(),
         half in 2usize..20,
         length in 100usize..3000,
@@ -96,12 +96,12 @@ proptest! {
         let cycle = 64 * block as u64;
         let is_there = |finding: &&Finding| finding.listed.pair == Pair::new(host(50), host(51));
         let finding = found.iter().find(is_there).expect("the pair that carried it");
-        // With few blocks chance may have found it elsewhere as well.
+        // With few blocks, it may also match elsewhere by chance.
         prop_assert!(finding.places > 1 || finding.position().is_none_or(|at| at == from as u64 % cycle));
     }
 
     #[test]
-    fn a_stream_is_found_however_it_is_cut_and_wherever_epochs_end(
+    fn stream_is_found_however_it_is_cut_and_wherever_epochs_end(
         method in methods(),
         text in 400usize..4000,
         cuts in proptest::collection::vec(1usize..90, 60),
@@ -133,13 +133,13 @@ proptest! {
             let again = segments[place % segments.len()].clone();
             segments.push(again);
         }
-        // The first segment tells where the stream begins.
+        // The SYN shows where the stream begins.
         let mut frames = vec![(Timestamp::from_secs(1), tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), 0, "S", b""))];
         let pace = if slow { 7_000 } else { 1 };
         for (i, (seq, payload)) in segments.iter().enumerate() {
             let time = Timestamp::from_nanos(2_000_000_000 + i as u64 * pace * 1_000_000);
             frames.push((time, tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), *seq, "", payload)));
-            // Others speak as well, so that epochs end.
+            // Other traffic makes epochs end.
             frames.push((time, udp(host(9), host(8), (1, 2), &bytes(i as u64, 40))));
         }
         let epoch = slow.then_some(Duration::from_secs(10));
@@ -154,21 +154,21 @@ proptest! {
 }
 
 #[test]
-fn a_text_in_small_packets_is_found_only_in_streams() {
+fn text_in_small_packets_is_found_only_if_streams_are_reassembled() {
     let text = bytes(3, 2000);
     let mut frames = vec![(Timestamp::from_secs(1), tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), 0, "S", b""))];
     for (i, piece) in text.chunks(20).enumerate() {
         let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), 1 + 20 * i as u32, "", piece);
         frames.push((Timestamp::from_secs(1), frame));
     }
-    assert!(record(Settings::default(), &frames).is_empty(), "packets of 20 bytes leave nothing behind");
+    assert!(record(Settings::default(), &frames).is_empty(), "packets of 20 bytes leave no record");
     let streams = Settings { streams: true, ..Settings::default() };
     let epochs = record(streams, &frames);
     assert!(names(&epochs[0].find(&text[333..500]).expect("long enough").findings, 1, 2));
 }
 
 #[test]
-fn bytes_that_are_sent_in_the_place_of_others_are_not_hidden() {
+fn bytes_sent_in_place_of_others_are_recorded_too() {
     let [seen, hidden] = [bytes(3, 200), bytes(4, 200)];
     let segment = |seq, flags: &str, payload: &[u8]| {
         (Timestamp::from_secs(1), tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), seq, flags, payload))
@@ -181,9 +181,9 @@ fn bytes_that_are_sent_in_the_place_of_others_are_not_hidden() {
 }
 
 #[test]
-fn whoever_did_not_carry_it_is_named_as_often_as_predicted() {
+fn wrong_pairs_are_reported_as_often_as_predicted() {
     for method in Method::ALL {
-        // So few bits that chance can be seen.
+        // Few enough bits to see errors by chance.
         let bits_per_block = match method {
             Method::BlockBased => 12.0,
             Method::Hierarchical => 18.0,
@@ -196,7 +196,7 @@ fn whoever_did_not_carry_it_is_named_as_often_as_predicted() {
         let epochs = record(settings, &frames);
         let [epoch] = &epochs[..] else { panic!("one epoch") };
         assert_eq!(epoch.listed().len(), 200);
-        // Excerpts that were there, of which others are named, and some that were not.
+        // Half of the excerpts were carried, and may also match other pairs; the others were not.
         let (mut wrong, mut expected) = (0, 0.0);
         for i in 0..2000 {
             let length = epoch.needed().max(95) + i as usize % 70;
@@ -212,7 +212,8 @@ fn whoever_did_not_carry_it_is_named_as_often_as_predicted() {
             wrong += named.len() - usize::from(pair.is_some());
             expected += found.expected;
         }
-        // Errors come in lots, a pair for each place that is wrong, which makes them more uneven than single ones.
+        // Errors come in groups, one for each pair at a wrong place, so they vary more than single
+        // ones.
         let bound = expected + 5.0 * expected.sqrt();
         assert!(
             (0.5 * expected..bound).contains(&(wrong as f64)),
@@ -222,10 +223,11 @@ fn whoever_did_not_carry_it_is_named_as_often_as_predicted() {
     }
 }
 
-/// All payloads of the real captures with their pairs, a store that was closed, and its bytes.
+/// Returns all payloads of the real captures with their pairs, a closed store of them, and its
+/// size.
 fn real_store(settings: Settings) -> (Vec<(Pair, Vec<u8>)>, tempfile::TempDir, u64) {
     let mut payloads: Vec<(Pair, Vec<u8>)> = Vec::new();
-    let mut recorder = Recorder::new(settings, 11).expect("settings that can be");
+    let mut recorder = Recorder::new(settings, 11).expect("valid settings");
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::create(folder.path().join("store")).expect("a store");
     let keep = |epoch: Option<Epoch>| epoch.iter().for_each(|epoch| drop(store.add(epoch).expect("room")));
@@ -242,14 +244,15 @@ fn real_store(settings: Settings) -> (Vec<(Pair, Vec<u8>)>, tempfile::TempDir, u
     (payloads, folder, sizes)
 }
 
-/// A number below another, by number.
+/// Returns a number below another, drawn by index.
 fn draw(i: u64, below: usize) -> usize {
     (umbel::Digest::from_hash(5).salted(i).get() % below as u64) as usize
 }
 
 #[test]
-fn a_large_epoch_decides_as_well_as_a_small_one() {
-    // Filters that touch one line of memory for each record are fast, and bad where a record has few bits.
+fn large_epoch_is_as_accurate_as_a_small_one() {
+    // Filters that touch one cache line per record are fast, but inaccurate with few bits per
+    // record.
     let frames: Vec<Frame> =
         (0..4000).map(|i| datagram(i, i as u32 % 1000, 5000, &bytes(i << 20, 1400))).collect();
     for (method, length, most) in
@@ -264,7 +267,7 @@ fn a_large_epoch_decides_as_well_as_a_small_one() {
 }
 
 #[test]
-fn real_captures_are_attributed_after_a_restart_in_a_tenth_of_their_bytes() {
+fn real_captures_are_attributed_after_a_restart_with_a_tenth_of_their_size() {
     let (payloads, folder, kept) = real_store(Settings::default());
     let store = Store::open(folder.path().join("store")).expect("a store");
     let all: usize = payloads.iter().map(|(_, payload)| payload.len()).sum();
@@ -287,8 +290,9 @@ fn real_captures_are_attributed_after_a_restart_in_a_tenth_of_their_bytes() {
                 if of_pair().any(|(_, payload)| contains(payload, excerpt)) {
                     continue;
                 }
-                // Many payloads are alike. If the pair carried all halves that were compared at their places, but for one, then hardly
-                // anything was left to tell it from those that carried all of them.
+                // Many payloads are alike. If the pair carried all but one of the compared halves
+                // at their places, hardly anything distinguishes it from a pair that carried all of
+                // them.
                 let hit = hit.expect("a place");
                 let start = hit.prefix % 16;
                 let places = (hit.position as usize + start..).step_by(16);
@@ -312,11 +316,11 @@ fn real_captures_are_attributed_after_a_restart_in_a_tenth_of_their_bytes() {
         f64::from(by_chance) <= expected + 4.0 * expected.sqrt(),
         "{by_chance} wrong, predicted {expected}"
     );
-    assert!(alike <= 10, "{alike} pairs whose payloads are alike but for bytes that are not compared");
+    assert!(alike <= 10, "{alike} pairs whose payloads differ only in bytes that are not compared");
 }
 
 #[test]
-fn winnowing_attributes_long_excerpts_of_real_captures_in_a_fiftieth_of_their_bytes() {
+fn winnowing_attributes_long_excerpts_of_real_captures_with_a_fiftieth_of_their_size() {
     let (payloads, folder, kept) = real_store(Settings::for_method(Method::Winnowing));
     let store = Store::open(folder.path().join("store")).expect("a store");
     let all: usize = payloads.iter().map(|(_, payload)| payload.len()).sum();
@@ -355,7 +359,7 @@ fn contains(text: &[u8], excerpt: &[u8]) -> bool {
 fn epochs_end_by_time_and_by_size_and_are_found_by_time() {
     let frames: Vec<Frame> = (0..600).map(|i| datagram(i * 1000, 1, 2, &bytes(i, 200))).collect();
     let by_time = record(Settings { epoch: Some(Duration::from_secs(60)), ..Settings::default() }, &frames);
-    assert_eq!(by_time.len(), 10, "a minute each, from the full minute on");
+    assert_eq!(by_time.len(), 10, "a minute each, aligned to full minutes");
     for (i, epoch) in by_time.iter().enumerate() {
         let about = epoch.about();
         assert_eq!(about.number, i as u64);
@@ -383,12 +387,12 @@ fn epochs_end_by_time_and_by_size_and_are_found_by_time() {
 }
 
 #[test]
-fn clocks_that_go_backwards_lose_nothing() {
+fn clock_that_goes_backwards_loses_no_record() {
     let times = [100, 101, 5, 102, 4_000_000_000, 3, 103, 0];
     let frames: Vec<Frame> =
         (0..).zip(times).map(|(i, time)| datagram(time * 1000, 1, 2, &bytes(i, 200))).collect();
     let settings = Settings { epoch: Some(Duration::from_secs(60)), ..Settings::default() };
-    let mut recorder = Recorder::new(settings.clone(), 7).expect("settings that can be");
+    let mut recorder = Recorder::new(settings.clone(), 7).expect("valid settings");
     for (time, frame) in &frames {
         let packet = Packet::from_frame(Link::ETHERNET, frame, *time, 0).expect("a packet");
         recorder.record(&packet).expect("room");
@@ -405,7 +409,7 @@ fn clocks_that_go_backwards_lose_nothing() {
 }
 
 #[test]
-fn a_flood_of_forged_sources_is_bounded_and_hides_nothing() {
+fn flood_of_forged_sources_is_bounded_and_hides_no_payload() {
     let settings = Settings {
         pairs: 100,
         local: vec!["10.0.0.0/24".parse().expect("a network")],
@@ -414,14 +418,18 @@ fn a_flood_of_forged_sources_is_bounded_and_hides_nothing() {
     let mut frames: Vec<Frame> =
         (0..5000).map(|i| datagram(i, 70_000 + i as u32, 1, &bytes(i, 100))).collect();
     frames.push(datagram(5000, 2, 70_000, &bytes(5000, 300)));
-    let mut recorder = Recorder::new(settings.clone(), 7).expect("settings that can be");
+    let mut recorder = Recorder::new(settings.clone(), 7).expect("valid settings");
     for (time, frame) in &frames {
         let packet = Packet::from_frame(Link::ETHERNET, frame, *time, 0).expect("a packet");
         recorder.record(&packet).expect("room");
     }
     assert_eq!(recorder.totals().unlisted, 4900);
     let epochs = record(settings, &frames);
-    assert_eq!(epochs[0].listed().len(), 102, "a hundred forged ones, one for all others, and the local one");
+    assert_eq!(
+        epochs[0].listed().len(),
+        102,
+        "a hundred forged pairs, one entry for all others, and the local pair"
+    );
     assert_eq!(epochs[0].about().unlisted, 4900);
     let found =
         |i: u64| epochs[0].find(&bytes(i, if i == 5000 { 300 } else { 100 })).expect("long enough").findings;
@@ -434,7 +442,8 @@ fn a_flood_of_forged_sources_is_bounded_and_hides_nothing() {
 #[test]
 fn parts_of_a_document_are_found_however_it_was_cut() {
     let document = bytes(1 << 50, 20_000);
-    // From byte 3000 to 9000 in packets of uneven lengths, behind headers of others; bytes 15000 to 16000 within a stream.
+    // Bytes 3000 to 9000 travel in packets of uneven lengths, after other headers; bytes 15000 to
+    // 16000 within a stream.
     let mut frames: Vec<Frame> = (0..500).map(|i| datagram(i, i as u32 % 20, 30, &bytes(i, 1200))).collect();
     let mut at = 3000;
     for length in (0..).map(|i| 500 + i * 37) {
@@ -458,7 +467,7 @@ fn parts_of_a_document_are_found_however_it_was_cut() {
         part.expect("a part").ranges.clone()
     };
     assert_eq!(found.parts.len(), 2, "{found:?}");
-    // At the edges of payloads the bytes that are part of no whole block are missing.
+    // At the edges of payloads, bytes outside whole blocks are missing.
     for (source, bytes, within) in [(5, 5000..6000, 3000..9000), (7, 930..1001, 15_000..16_000)] {
         let ranges = ranges(source);
         assert!(
@@ -473,13 +482,13 @@ fn parts_of_a_document_are_found_however_it_was_cut() {
 }
 
 #[test]
-fn a_store_survives_what_happens_to_files() {
+fn store_survives_damaged_and_foreign_files() {
     let frames: Vec<Frame> = (0..300).map(|i| datagram(i * 1000, 1, 2, &bytes(i, 200))).collect();
     let epochs = record(Settings { epoch: Some(Duration::from_secs(60)), ..Settings::default() }, &frames);
     let (folder, store) = stored(&epochs);
     let excerpt = &bytes(250, 200)[..150];
     let paths = store.epochs().expect("a folder");
-    // Cut, damaged, of another version, empty, and something else altogether.
+    // Truncated, damaged, of another version, empty, and not an epoch at all.
     let whole = std::fs::read(&paths[0]).expect("a file");
     let mut later = whole.clone();
     later[8] = 2;
@@ -490,7 +499,7 @@ fn a_store_survives_what_happens_to_files() {
         (&damaged, "damaged"),
         (&later, "version 2"),
         (&[][..], "truncated"),
-        (b"hello, I am no epoch", "no epoch"),
+        (b"hello, not an epoch!", "not an epoch"),
     ] {
         std::fs::write(&paths[0], spoilt).expect("room");
         let answer = store.find(excerpt, ..).expect("an answer");
@@ -499,15 +508,15 @@ fn a_store_survives_what_happens_to_files() {
         assert!(message.contains(why) && message.contains("00000001.epoch"), "{message}");
         assert!(answer.searched.iter().any(|searched| names(&searched.found.findings, 1, 2)));
     }
-    // What others leave in the folder does not matter, and new epochs come after the last.
+    // Foreign files in the folder do not matter, and new epochs are numbered after the last.
     std::fs::write(folder.path().join("notes.txt"), "mine").expect("room");
     std::fs::write(folder.path().join(".umbel-x.part"), "half").expect("room");
     let added = store.add(&epochs[0]).expect("room");
     assert!(added.ends_with("00000006.epoch"));
-    // Numbers have an end.
+    // Epoch numbers can run out.
     std::fs::write(folder.path().join(format!("{}.epoch", u64::MAX)), "hello").expect("room");
     assert!(store.add(&epochs[0]).expect_err("no number").to_string().contains("used up"));
-    // A folder of something else is not recorded into.
+    // A folder with other files is not recorded into.
     let other = tempfile::tempdir().expect("a folder");
     std::fs::write(other.path().join("thesis.tex"), "mine").expect("room");
     assert!(Store::create(other.path()).expect_err("no store").to_string().contains("not a store"));
@@ -515,7 +524,7 @@ fn a_store_survives_what_happens_to_files() {
 }
 
 #[test]
-fn no_cut_and_no_changed_byte_of_an_epoch_goes_unnoticed() {
+fn every_truncation_and_every_changed_byte_of_an_epoch_is_detected() {
     let frames: Vec<Frame> = (0..20).map(|i| datagram(i, i as u32 % 5, 9, &bytes(i, 200))).collect();
     let local = vec!["10.0.0.0/24".parse().expect("a network")];
     let epochs = record(Settings { local, ..Settings::default() }, &frames);
@@ -534,7 +543,7 @@ fn no_cut_and_no_changed_byte_of_an_epoch_goes_unnoticed() {
 }
 
 #[test]
-fn an_epoch_with_blocks_that_cannot_be_is_refused_even_if_its_sums_are_right() {
+fn epoch_with_an_impossible_block_size_is_refused_even_with_valid_checksums() {
     let frames: Vec<Frame> = (0..20).map(|i| datagram(i, i as u32 % 5, 9, &bytes(i, 200))).collect();
     for method in Method::ALL {
         let whole = record(Settings::for_method(method), &frames)[0].to_bytes().expect("bytes");
@@ -558,7 +567,7 @@ fn an_epoch_with_blocks_that_cannot_be_is_refused_even_if_its_sums_are_right() {
 }
 
 #[test]
-fn content_that_comes_again_proves_no_more_than_once() {
+fn repeated_content_counts_only_once() {
     let pattern = bytes(1, 300);
     let frames = [datagram(0, 1, 2, &pattern.repeat(8)), datagram(1, 3, 4, &bytes(2, 3000))];
     let epochs = record(Settings::for_method(Method::Winnowing), &frames);
@@ -571,7 +580,7 @@ fn content_that_comes_again_proves_no_more_than_once() {
 }
 
 #[test]
-fn epochs_whose_blocks_are_too_large_for_an_excerpt_are_told() {
+fn epochs_with_too_large_blocks_for_an_excerpt_are_reported() {
     let frames = [datagram(0, 1, 2, &bytes(1, 300))];
     let epochs: Vec<Epoch> = [128, 32]
         .into_iter()
@@ -581,11 +590,11 @@ fn epochs_whose_blocks_are_too_large_for_an_excerpt_are_told() {
     let answer = store.find(&bytes(1, 300)[10..110], ..).expect("an answer");
     assert_eq!((answer.searched.len(), answer.unread.len()), (1, 1));
     assert!(answer.unread[0].error.to_string().contains("at least 255 bytes"), "{}", answer.unread[0].error);
-    assert!(store.find(&bytes(1, 300)[10..60], ..).is_err(), "none can answer");
+    assert!(store.find(&bytes(1, 300)[10..60], ..).is_err(), "no epoch can answer");
 }
 
 #[test]
-fn the_format_of_epochs_stays_as_it_is() {
+fn epoch_format_is_stable() {
     for method in Method::ALL {
         let path = format!("{}/tests/golden/{method}.epoch", env!("CARGO_MANIFEST_DIR"));
         let mut frames: Vec<Frame> =
@@ -593,12 +602,12 @@ fn the_format_of_epochs_stays_as_it_is() {
         let six = |last: u8| IpAddr::from([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
         frames.push((Timestamp::from_secs(1), udp(six(1), six(2), (1, 2), &bytes(20, 250))));
         let local = vec!["10.0.0.0/24".parse().expect("a network"), "fd00::/8".parse().expect("a network")];
-        // The last two have no place in the list.
+        // The last two pairs do not fit in the list.
         let epochs = record(Settings { local, pairs: 4, ..Settings::for_method(method) }, &frames);
         let golden = std::fs::read(&path).expect("the golden file");
         assert_eq!(epochs[0].to_bytes().expect("bytes"), golden, "{method}");
         let epoch = store::load(&path).expect("an epoch");
-        assert_eq!(epoch.about(), &store::inspect(&path).expect("a head"));
+        assert_eq!(epoch.about(), &store::inspect(&path).expect("a header"));
         assert!(names(&epoch.find(&bytes(7, 250)[5..245]).expect("long enough").findings, 2, 9));
     }
 }

@@ -1,4 +1,5 @@
-//! Attribution of streams over epochs: nothing is missed, whatever else their pairs say, and however epochs end.
+//! Attribution of streams across epochs: no false negatives, whatever else the pairs send and
+//! however epochs end.
 
 use crate::common::{tcp, udp};
 use proptest::prelude::*;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use umbel_net::attribution::{Epoch, Finding, Method, Pair, Recorder, Settings, Store};
 use umbel_net::capture::{Link, Packet, Timestamp};
 
-/// Bytes of so many kinds that look random.
+/// Returns pseudorandom bytes of this many different values.
 fn bytes(seed: u64, kinds: u16, length: usize) -> Vec<u8> {
     let hasher = umbel::Hasher::fast(seed);
     (0..length as u64)
@@ -15,7 +16,7 @@ fn bytes(seed: u64, kinds: u16, length: usize) -> Vec<u8> {
         .collect()
 }
 
-/// A packet at a time.
+/// A packet and its time.
 type Frame = (Timestamp, Vec<u8>);
 
 fn segment(millis: u64, hosts: (u8, u8), port: u16, seq: usize, flags: &str, payload: &[u8]) -> Frame {
@@ -28,7 +29,7 @@ fn datagram(millis: u64, hosts: (u8, u8), payload: &[u8]) -> Frame {
     (Timestamp::from_nanos(millis * 1_000_000), udp(source, destination, (1, 2), payload))
 }
 
-/// A store with what a recorder makes of packets.
+/// A store with the recorded epochs of packets.
 struct Kept {
     store: Store,
     epochs: Vec<Epoch>,
@@ -37,8 +38,7 @@ struct Kept {
 
 impl Kept {
     fn of(settings: Settings, frames: &[Frame]) -> Kept {
-        let mut recorder =
-            Recorder::new(Settings { streams: true, ..settings }, 7).expect("settings that can be");
+        let mut recorder = Recorder::new(Settings { streams: true, ..settings }, 7).expect("valid settings");
         let mut epochs = Vec::new();
         for (time, frame) in frames {
             let packet = Packet::from_frame(Link::ETHERNET, frame, *time, 0).expect("a packet");
@@ -56,7 +56,7 @@ impl Kept {
         answer.searched.into_iter().flat_map(|searched| searched.found.findings).collect()
     }
 
-    /// Whether a pair, or all that were too many to be told from it, is named.
+    /// Returns whether a finding names this pair, or the entry that stands for it in a full list.
     fn names(&self, excerpt: &[u8], hosts: (u8, u8)) -> bool {
         let [source, destination] =
             [hosts.0, hosts.1].map(|host| IpAddr::from(Ipv4Addr::new(10, 0, 0, host)));
@@ -73,7 +73,7 @@ fn by_minute(method: Method) -> Settings {
 }
 
 #[test]
-fn a_stream_that_was_silent_for_an_epoch_in_which_its_pair_spoke_is_found() {
+fn stream_is_found_across_an_epoch_in_which_only_its_pair_was_active() {
     for method in Method::ALL {
         let text = bytes(1, 256, 400);
         let frames = [
@@ -91,7 +91,7 @@ fn a_stream_that_was_silent_for_an_epoch_in_which_its_pair_spoke_is_found() {
 }
 
 #[test]
-fn a_stream_that_goes_on_after_its_end_is_found() {
+fn stream_that_continues_after_its_end_is_found() {
     for method in Method::ALL {
         let text = bytes(1, 256, 400);
         let frames = [
@@ -107,7 +107,7 @@ fn a_stream_that_goes_on_after_its_end_is_found() {
 }
 
 #[test]
-fn a_pair_that_is_listed_in_one_epoch_only_is_found() {
+fn pair_listed_in_only_one_epoch_is_found() {
     for method in Method::ALL {
         let text = bytes(1, 256, 400);
         let flood = |start: u64| {
@@ -130,7 +130,8 @@ fn a_pair_that_is_listed_in_one_epoch_only_is_found() {
     }
 }
 
-/// What happens next: to which stream, how many bytes, after how long, and what.
+/// A step of the scenario: the stream, the number of bytes, the time since the last step, and the
+/// action.
 #[derive(Clone, Copy, Debug)]
 struct Next {
     stream: usize,
@@ -145,11 +146,11 @@ enum What {
     Bytes,
     /// The next bytes, in the wrong order.
     Swapped,
-    /// The next bytes, which are told to be the last.
+    /// The next bytes, marked as the last.
     Last,
-    /// Bytes that were there.
+    /// Bytes that were sent before.
     Again,
-    /// Something else of the same pair.
+    /// Other traffic of the same pair.
     Datagram,
     /// The clock goes back.
     Back,
@@ -186,9 +187,10 @@ fn settings() -> impl Strategy<Value = Settings> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Tiny blocks, few kinds of bytes, a flood of pairs, epochs of few bytes, and streams of the same pairs that take turns.
+    /// Uses tiny blocks, few byte values, a flood of pairs, epochs of few bytes, and interleaved
+    /// streams of the same pairs.
     #[test]
-    fn nothing_of_a_stream_is_missed(
+    fn every_excerpt_of_a_stream_is_found(
         (settings, nexts) in settings().prop_flat_map(|settings| (nexts(settings.block), Just(settings)).prop_map(|(nexts, settings)| (settings, nexts))),
         kinds in prop::sample::select(vec![1u16, 2, 4, 256]),
         picks in prop::collection::vec((0usize..6, 0usize..100_000, 0usize..300), 20),

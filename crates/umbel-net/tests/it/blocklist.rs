@@ -1,5 +1,6 @@
-//! What blocklists promise: nobody who is blocked is let through before the time, nobody is kept out after it, who is allowed
-//! always comes in, innocents are as few as predicted, and neither strange lines nor broken files do any harm.
+//! The promises of blocklists: blocked addresses stay blocked until their time and not longer,
+//! allowed addresses always pass, innocents are blocked as rarely as predicted, and neither strange
+//! lines nor broken files do any harm.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -21,7 +22,7 @@ fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(START + millis)
 }
 
-/// A list in which nothing is found by chance, with a lifetime of eight seconds.
+/// Returns a list without false positives, with a lifetime of eight seconds.
 fn roomy(backend: Backend) -> Blocklist {
     let options = Options {
         backend,
@@ -41,7 +42,8 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// Bits from the left, and how many there are: another way to compare than that of the library.
+/// Returns the bits of an address, left-aligned, and their number: compares addresses in another
+/// way than the library.
 fn bits(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(v4) => (u128::from(u32::from(v4)) << 96, 32),
@@ -54,7 +56,7 @@ fn covers(prefix: Prefix, address: IpAddr) -> bool {
     family == other && (a ^ b).leading_zeros() >= u32::from(prefix.length())
 }
 
-/// Few addresses close to each other, so that they are often covered by several prefixes.
+/// Returns a few addresses close to each other, so that several prefixes often cover them.
 fn universe() -> Vec<IpAddr> {
     let v4 = (0..16u32).map(|i| Ipv4Addr::from(0x0a00_0000 + i * 37).into());
     let v6 = (0..16u128).map(|i| Ipv6Addr::from((0x2001_0db8 << 96) + (i << 60) + i).into());
@@ -91,7 +93,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, rng_seed: RngSeed::Fixed(12), failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn the_exact_engine_agrees_with_a_model_to_the_millisecond(steps in steps()) {
+    fn exact_backend_matches_a_model_to_the_millisecond(steps in steps()) {
         let mut list = roomy(Backend::Exact);
         let (mut blocked, mut allowed) = (BTreeMap::<Prefix, u64>::new(), BTreeSet::new());
         let mut now = 0;
@@ -133,7 +135,7 @@ proptest! {
 
     /// A restart in the middle changes nothing.
     #[test]
-    fn the_aging_engine_forgets_within_a_generation(steps in steps(), generations in 1u32..12, restart in 0usize..60) {
+    fn aging_backend_expires_entries_within_a_generation(steps in steps(), generations in 1u32..12, restart in 0usize..60) {
         let mut list = roomy(Backend::Aging { generations });
         let mut last = BTreeMap::<Prefix, (u64, Timestamp)>::new();
         let mut allowed = BTreeSet::new();
@@ -163,7 +165,7 @@ proptest! {
                     prop_assert!(matches!(verdict, Verdict::Allowed { by: _ }), "{verdict:?}");
                     continue;
                 }
-                // What was told when it was blocked is exactly so, and within the bounds of a generation.
+                // The time returned by `block` is exact, and within the bounds of a generation.
                 let covering = || last.iter().filter(|(prefix, _)| covers(**prefix, address));
                 let blocked = covering().any(|(_, (_, until))| at(now) < *until);
                 prop_assert_eq!(verdict.is_blocked(), blocked, "{} at {}", address, now);
@@ -176,9 +178,9 @@ proptest! {
     }
 
     #[test]
-    fn no_line_ends_the_conversation(
+    fn no_line_ends_the_session(
         lines in prop::collection::vec(prop_oneof![
-            prop::collection::vec(any::<u8>().prop_filter("a line has no end in it", |byte| *byte != b'\n'), 0..80),
+            prop::collection::vec(any::<u8>().prop_filter("a line contains no line feed", |byte| *byte != b'\n'), 0..80),
             prop::collection::vec(prop::sample::select(vec![
                 "block", "unblock", "check", "allow", "tick", "stats", "save", "innocent", "@1800000100", "@1e9", "@",
                 "192.0.2.7", "::1/129", "::/0", "0.0.0.0/0", "10", "-1", "1e400", "99999999999999999999", "\u{0}", "é",
@@ -203,7 +205,7 @@ proptest! {
 }
 
 #[test]
-fn prefixes_are_read_as_firewalls_do() {
+fn prefixes_are_parsed_as_firewalls_do() {
     for (text, means, cleared) in [
         ("192.0.2.7", "192.0.2.7", false),
         ("192.0.2.7/32", "192.0.2.7", false),
@@ -240,17 +242,17 @@ fn prefixes_are_read_as_firewalls_do() {
 }
 
 #[test]
-fn blocking_again_never_shortens_and_never_wears_out() {
+fn blocking_again_never_shortens_a_block_or_wears_out_counters() {
     let mut list = roomy(Backend::Exact);
     let address = ip("192.0.2.7");
     assert_eq!(list.block(Prefix::host(address), Some(Duration::from_secs(100))).unwrap(), at(100_000));
-    // Sixteen copies would have stuck in counters of four bits.
+    // With an insertion each time, four-bit counters would be stuck after sixteen.
     for _ in 0..100 {
         assert_eq!(list.block(Prefix::host(address), Some(Duration::from_secs(1))).unwrap(), at(100_000));
     }
     assert_eq!(list.innocents(&[address]).by_filter, 1);
     assert!(list.unblock(Prefix::host(address)).unwrap());
-    assert_eq!(list.innocents(&[address]).by_filter, 0, "not even the filter knows it");
+    assert_eq!(list.innocents(&[address]).by_filter, 0, "it is gone from the filter, too");
     assert!(list.figures().lengths_v4.is_empty());
     for _ in 0..1000 {
         list.block(Prefix::host(address), None).unwrap();
@@ -260,9 +262,10 @@ fn blocking_again_never_shortens_and_never_wears_out() {
     assert_eq!(list.check(address), Verdict::Free);
 }
 
-/// Twenty thousand in a burst, asked by two hundred thousand others: each of five builds within four standard errors of
-/// what its cells predict, and the mean of that not above the plan by more than four standard errors, 2 % (a single build
-/// has a fill of its own, and its rate is 1 % off by that).
+/// Blocks twenty thousand addresses in a burst, and checks two hundred thousand others. Each of
+/// five builds is within four standard errors of the prediction from its cells. The mean prediction
+/// exceeds the plan by at most four standard errors, 2 % (the fill varies between builds, and with
+/// it the rate by 1 %).
 #[test]
 fn innocents_are_as_few_as_predicted() {
     let stranger = |i: u32| -> IpAddr { Ipv4Addr::from(0x2000_0000 + i * 7).into() };
@@ -277,7 +280,7 @@ fn innocents_are_as_few_as_predicted() {
                 Options { backend, capacity, rate, hasher, clients, budget: 1.0, ..Options::default() };
             let mut list = Blocklist::new(&options, at(0)).unwrap();
             for i in 0..capacity as u32 {
-                // Three lengths of prefixes, none of which covers a stranger.
+                // Up to three prefix lengths, none of which covers a stranger.
                 let length = 32 - (i % lengths) as u8;
                 let address = Ipv4Addr::from(0xc000_0000 + i * 8).into();
                 list.block(Prefix::new(address, length).unwrap(), None).unwrap();
@@ -291,7 +294,11 @@ fn innocents_are_as_few_as_predicted() {
             mean += found.expected / strangers.len() as f64 / 5.0;
             let figures = list.figures();
             if backend == Backend::Exact {
-                assert_eq!((found.blocked, figures.innocents), (0, 0.0), "the list confirms");
+                assert_eq!(
+                    (found.blocked, figures.innocents),
+                    (0, 0.0),
+                    "the exact list rejects false positives"
+                );
             } else {
                 assert_eq!(found.blocked, found.by_filter);
                 let (hits, keys) = (list.sample(200_000, seed) as f64, 200_000.0);
@@ -300,7 +307,8 @@ fn innocents_are_as_few_as_predicted() {
                 assert!((figures.innocents / expected - 1.0).abs() < 0.01, "{figures:?}");
             }
         }
-        // All came in one generation, which has an eighth of the rate, and as many as it was planned for.
+        // All came in one generation, which has an eighth of the rate, and filled it exactly as
+        // planned.
         let share = if backend == AGING { 1.0 / 8.0 } else { 1.0 };
         let planned = rate * share * f64::from(lengths);
         assert!((0.9..1.02).contains(&(mean / planned)), "{backend} {lengths}: {mean} of {planned}");
@@ -308,7 +316,7 @@ fn innocents_are_as_few_as_predicted() {
 }
 
 #[test]
-fn a_rate_beyond_the_budget_is_refused() {
+fn rate_beyond_the_budget_is_refused() {
     let options =
         Options { backend: AGING, rate: 1e-3, clients: 100_000, budget: 10.0, ..Options::default() };
     let refused = Blocklist::new(&options, at(0)).unwrap_err().to_string();
@@ -319,9 +327,9 @@ fn a_rate_beyond_the_budget_is_refused() {
     assert!(Blocklist::new(&Options { rate: 1e-4, ..options.clone() }, at(0)).is_ok());
     assert!(
         Blocklist::new(&Options { backend: Backend::Exact, ..options.clone() }, at(0)).is_ok(),
-        "it blocks none"
+        "it blocks no innocents"
     );
-    // Within the budget for one length of prefix, beyond it for three.
+    // Within the budget for one prefix length, beyond it for nine.
     let options = Options { rate: 1e-4, capacity: 1000, ..options };
     let mut list = Blocklist::new(&options, at(0)).unwrap();
     for i in 0..1000u32 {
@@ -344,16 +352,16 @@ fn a_rate_beyond_the_budget_is_refused() {
     }
 }
 
-/// More than was planned for is refused rather than that innocents are shut out.
+/// A block beyond the planned capacity is refused rather than innocents locked out.
 #[test]
-fn a_flood_is_bounded() {
+fn flood_of_blocks_is_refused() {
     for backend in [Backend::Exact, AGING] {
         let lifetime = Duration::from_secs(8);
         let options = Options { backend, capacity: 500, rate: 1e-3, lifetime, ..Options::default() };
         let mut list = Blocklist::new(&options, at(0)).unwrap();
         let host = |i: u32| Prefix::host(Ipv4Addr::from(i).into());
         let taken = (0..5000).filter(|i| list.block(host(*i), None).is_ok()).count();
-        // Of those that the aging filter takes for repeated there may be some.
+        // The aging filter may take some addresses for ones that it has already.
         assert!((500..520).contains(&taken), "{backend}: {taken}");
         assert!(matches!(list.block(host(9999), None), Err(Error::Filter(umbel::Error::Full { .. }))));
         assert!((0..500).all(|i| list.check(host(i).address()).is_blocked()));
@@ -365,14 +373,14 @@ fn a_flood_is_bounded() {
 }
 
 #[test]
-fn a_clock_that_goes_backwards_is_refused() {
+fn clock_that_goes_backwards_is_refused() {
     for backend in [Backend::Exact, AGING] {
         let mut list = roomy(backend);
         list.advance(at(100)).unwrap();
         assert!(matches!(list.advance(at(99)), Err(Error::Filter(umbel::Error::Clock { .. }))));
         list.advance(Timestamp::from_millis(u64::MAX)).unwrap();
         list.block(prefix("192.0.2.7"), None).unwrap();
-        assert!(list.check(ip("192.0.2.7")).is_blocked(), "the last time there is");
+        assert!(list.check(ip("192.0.2.7")).is_blocked(), "the latest possible time");
         let again = state::from_bytes(&state::to_bytes(&list).unwrap(), &KeyRing::new()).unwrap();
         assert!(again.check(ip("192.0.2.7")).is_blocked());
     }
@@ -402,7 +410,7 @@ fn filled(backend: Backend, hasher: Hasher, embed_key: bool) -> Blocklist {
 }
 
 #[test]
-fn a_restart_keeps_everything() {
+fn restart_keeps_the_whole_state() {
     let secret = Hasher::keyed([7; 16]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state");
@@ -433,13 +441,13 @@ fn a_restart_keeps_everything() {
     {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600, "it is nobody else's business");
+        assert_eq!(mode & 0o777, 0o600, "only the owner can read it");
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
 }
 
 #[test]
-fn a_state_that_is_not_whole_is_refused_with_a_sentence() {
+fn damaged_state_is_refused_with_a_reason() {
     for backend in [Backend::Exact, AGING] {
         let bytes = state::to_bytes(&filled(backend, Hasher::default(), false)).unwrap();
         let refused = |bytes: &[u8]| format!("{:#}", state::from_bytes(bytes, &KeyRing::new()).unwrap_err());
@@ -463,7 +471,7 @@ fn a_state_that_is_not_whole_is_refused_with_a_sentence() {
         };
         assert!(refused(&with(8, 2, 4)).contains("version 2"));
         assert!(refused(&with(12, 1 ^ u64::from(backend == Backend::Exact), 4)).contains("filter"));
-        // Counts that no file could have, capacities of nothing, rates that are none.
+        // Impossible counts, a capacity of 0, and invalid rates.
         for (at, number) in [
             (80, u64::MAX),
             (80, u64::MAX / 26),
@@ -483,7 +491,7 @@ fn a_state_that_is_not_whole_is_refused_with_a_sentence() {
             );
         }
     }
-    // A blocked address that the filter does not know would be let through.
+    // A blocked address that is not in the filter would be let through.
     let bytes = state::to_bytes(&filled(Backend::Exact, Hasher::default(), false)).unwrap();
     let mut forged = bytes.clone();
     let at = bytes.windows(6).position(|bytes| bytes == [4, 32, 192, 0, 2, 7]).unwrap();
@@ -495,13 +503,13 @@ fn a_state_that_is_not_whole_is_refused_with_a_sentence() {
     assert!(refused.contains("not the one of this list"), "{refused}");
 }
 
-/// The answers to lines, at the same time of the system.
+/// Returns the answers to lines, all at the same time of the system's clock.
 fn talk(session: &mut Session, lines: &str) -> Vec<String> {
     lines.lines().map(|line| session.answer(line.as_bytes(), at(0))).collect()
 }
 
 #[test]
-fn every_line_has_its_answer() {
+fn every_line_is_answered() {
     let mut session = Session::new(roomy(Backend::Exact), None);
     let answers = talk(
         &mut session,
@@ -549,7 +557,7 @@ fn every_line_has_its_answer() {
 }
 
 #[test]
-fn a_line_without_an_end_costs_no_memory() {
+fn endless_line_takes_no_memory() {
     let mut session = Session::new(roomy(Backend::Exact), None);
     let mut said = Vec::new();
     let endless = std::io::Read::take(std::io::repeat(b'x'), 50_000_000);
@@ -558,7 +566,7 @@ fn a_line_without_an_end_costs_no_memory() {
 }
 
 #[test]
-fn published_lists_are_read() {
+fn lines_of_published_lists_are_parsed() {
     let entry = |line: &str| protocol::entry(line.as_bytes());
     assert_eq!(entry("1.10.16.0/20 ; SBL256894").unwrap().unwrap().prefix, prefix("1.10.16.0/20"));
     assert_eq!(entry("192.0.2.7\r").unwrap().unwrap().prefix, prefix("192.0.2.7"));

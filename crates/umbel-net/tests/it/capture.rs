@@ -1,5 +1,5 @@
-//! Captures: every packet of a sound one, the packets before the break of a broken one, and nothing worse than a count from a hostile
-//! one.
+//! Captures: every packet of a valid capture is returned, of a broken one the packets before the
+//! break, and a hostile one causes nothing worse than a count.
 
 use crate::common::{pcap, real_captures, tcp, udp};
 use flate2::{Compression, write::GzEncoder};
@@ -10,7 +10,7 @@ use umbel_net::capture::{
     Counts, End, Fragment, Link, MAX_RECORD, Packet, Reader, Skip, TcpInfo, Timestamp, Writer,
 };
 
-/// What a packet is, without the buffer that it was lent from.
+/// A copy of a packet, independent of the reader's buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
     time: Timestamp,
@@ -36,11 +36,11 @@ impl From<Packet<'_>> for Kept {
     }
 }
 
-/// All packets, what was counted, and how it ended.
+/// Returns all packets, the counts, and the end of a capture.
 fn read(capture: impl Read + Send) -> (Vec<Kept>, Counts, End) {
     let mut reader = Reader::new(capture).expect("a capture");
     let mut packets = Vec::new();
-    while let Some(packet) = reader.next().expect("nothing from the system") {
+    while let Some(packet) = reader.next().expect("no error of the system") {
         let number = packet.number;
         packets.push(packet.into());
         assert_eq!(number, reader.counts().frames, "the number of the frame");
@@ -62,7 +62,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("room")
 }
 
-/// Gives a few bytes at a time, as a pipe does.
+/// A reader that returns a few bytes at a time, as a pipe does.
 struct Trickle<'a>(&'a [u8]);
 
 impl Read for Trickle<'_> {
@@ -72,10 +72,10 @@ impl Read for Trickle<'_> {
     }
 }
 
-// --- Real captures, against a reader that knows nothing but lengths ---
+// --- Real captures, compared with a reader that only knows lengths ---
 
-/// Frames by their lengths alone, for well-formed captures; of those that are plainly Ethernet and IPv4, what is at the usual
-/// places.
+/// The frames of a well-formed capture, found by their lengths alone; and for plain Ethernet frames
+/// with IPv4, the fields at their usual offsets.
 struct Naive {
     frames: usize,
     plain: Vec<([u8; 4], [u8; 4], u8)>,
@@ -126,7 +126,7 @@ fn naive(bytes: &[u8]) -> Naive {
 }
 
 #[test]
-fn all_real_captures_are_read_to_their_end() {
+fn real_captures_are_read_to_their_end() {
     let mut total = Counts::default();
     for path in real_captures() {
         let bytes = std::fs::read(&path).unwrap();
@@ -152,7 +152,7 @@ fn all_real_captures_are_read_to_their_end() {
 }
 
 #[test]
-fn a_capture_is_the_same_from_a_pipe_and_compressed() {
+fn pipes_and_compressed_captures_yield_the_same_packets() {
     for path in real_captures().into_iter().step_by(7) {
         let bytes = std::fs::read(&path).unwrap();
         let bytes = &bytes[..bytes.len().min(200_000)];
@@ -165,7 +165,7 @@ fn a_capture_is_the_same_from_a_pipe_and_compressed() {
 
 // --- Formats ---
 
-/// A pcap file with one frame, in either byte order and with any magic number.
+/// Returns a pcap file with one frame, in either byte order and with any magic number.
 fn one_record(magic: u32, big: bool, extra: usize, link: u32, frame: &[u8]) -> Vec<u8> {
     let number = |field: u32| if big { field.to_be_bytes() } else { field.to_le_bytes() };
     let version = if big { [0, 2, 0, 4] } else { [2, 0, 4, 0] };
@@ -180,7 +180,7 @@ fn one_record(magic: u32, big: bool, extra: usize, link: u32, frame: &[u8]) -> V
 }
 
 #[test]
-fn pcap_comes_in_both_byte_orders_and_in_micro_and_nanoseconds() {
+fn pcap_is_read_in_both_byte_orders_and_in_micro_and_nanoseconds() {
     let frame = udp(v4(1), v4(2), (3, 4), b"hello");
     for (magic, big, extra, nanos) in [
         (0xa1b2_c3d4, false, 0, 5000),
@@ -189,7 +189,7 @@ fn pcap_comes_in_both_byte_orders_and_in_micro_and_nanoseconds() {
         (0xa1b2_3c4d, true, 0, 5),
         (0xa1b2_cd34, false, 8, 5000),
     ] {
-        // The high bits of the link type tell of check sums after each frame.
+        // The high bits of the link type describe a frame check sequence after each frame.
         let file = one_record(magic, big, extra, 0x2400_0001, &frame);
         let (packets, counts, end) = read(file.as_slice());
         assert_eq!(end, End::Whole);
@@ -201,7 +201,7 @@ fn pcap_comes_in_both_byte_orders_and_in_micro_and_nanoseconds() {
     }
 }
 
-/// Blocks of pcapng.
+/// A builder of pcapng blocks.
 struct Blocks {
     big: bool,
     bytes: Vec<u8>,
@@ -231,7 +231,7 @@ impl Blocks {
         self.bytes.extend(block);
     }
 
-    /// An interface, with a resolution and an offset of its times.
+    /// Adds an interface with this resolution and offset of its timestamps.
     fn interface(&mut self, link: Link, resolution: u8, offset: i64) {
         let offset = if self.big { offset.to_be_bytes() } else { offset.to_le_bytes() };
         let fields = [
@@ -261,24 +261,24 @@ impl Blocks {
 }
 
 #[test]
-fn pcapng_has_sections_interfaces_and_resolutions() {
+fn pcapng_sections_interfaces_and_resolutions_are_read() {
     let (one, two) = (udp(v4(1), v4(2), (3, 4), b"hello"), udp(v6(1), v6(2), (5, 6), b"over six"));
     let mut file = Vec::new();
     for big in [false, true] {
         let mut blocks = Blocks::new(big);
         blocks.interface(Link::ETHERNET, 9, 0);
         blocks.interface(Link::RAW, 6, -10);
-        // Powers of two: 2^10 ticks a second.
+        // A power of two: 2^10 ticks per second.
         blocks.interface(Link::ETHERNET, 0x8a, 100);
         blocks.packet(0, 1_700_000_000_000_000_001, &one);
         blocks.packet(1, 1_700_000_000_000_007, &two[14..]);
-        // A block of names, of which nothing is needed.
+        // A name resolution block, which is skipped.
         blocks.block(4, &[0; 20]);
         blocks.packet(2, 1_700_000_000 << 10 | 512, &two);
         // A simple packet has neither interface nor time.
         let simple = [&blocks.n32(one.len() as u32)[..], &Blocks::padded(&one)].concat();
         blocks.block(3, &simple);
-        // An old packet: interface and drops share a field.
+        // An obsolete packet block: interface and drop count share a field.
         let length = one.len() as u32;
         let head =
             [blocks.n16x2(0, 77), blocks.n32(0), blocks.n32(9), blocks.n32(length), blocks.n32(length)];
@@ -290,7 +290,7 @@ fn pcapng_has_sections_interfaces_and_resolutions() {
     let (packets, counts, end) = read(file.as_slice());
     assert_eq!(end, End::Whole);
     assert_eq!((counts.frames, counts.packets, counts.backwards), (12, 10, 4));
-    assert_eq!(counts.skipped.count(Skip::Malformed), 2, "of an interface that is not there");
+    assert_eq!(counts.skipped.count(Skip::Malformed), 2, "packets of an interface that was never described");
     assert_eq!(counts.skipped.iter().collect::<Vec<_>>(), [(Skip::Malformed, 2)]);
     for packets in packets.chunks(5) {
         let times: Vec<u64> = packets.iter().map(|packet| packet.time.nanos()).collect();
@@ -310,7 +310,7 @@ fn decode(link: Link, frame: &[u8]) -> Result<Packet<'_>, Skip> {
 }
 
 #[test]
-fn link_layers_are_taken_off() {
+fn link_layer_headers_are_removed() {
     let ethernet = udp(v4(1), v4(2), (3, 4), b"hello");
     let ip = &ethernet[14..];
     let tagged = |tags: &[u8]| [&ethernet[..12], tags, &ethernet[12..], &[0; 9]].concat();
@@ -337,7 +337,7 @@ fn link_layers_are_taken_off() {
         (Link::LOOP, [&[0, 0, 0, 2], ip].concat()),
     ] {
         let packet = decode(link, &frame).unwrap_or_else(|skip| panic!("{link} {frame:02x?}: {skip}"));
-        assert_eq!(packet.ip, ip, "{link}, without what fills a short frame");
+        assert_eq!(packet.ip, ip, "{link}, without the padding of a short frame");
         assert_eq!(packet.payload, b"hello");
         assert_eq!((packet.source, packet.destination, packet.ports), (v4(1), v4(2), Some((3, 4))));
     }
@@ -348,7 +348,7 @@ fn link_layers_are_taken_off() {
     assert_eq!(decode(Link::RAW, &[0; 40]), Err(Skip::Malformed));
 }
 
-/// An IPv6 packet with these headers after the first.
+/// Returns an IPv6 packet with these headers after the fixed one.
 fn ipv6(next: u8, rest: &[u8]) -> Vec<u8> {
     let fixed = &udp(v6(1), v6(2), (0, 0), b"")[14..54];
     let length = (rest.len() as u16).to_be_bytes();
@@ -356,11 +356,12 @@ fn ipv6(next: u8, rest: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn extension_headers_are_gone_past_and_fragments_flagged() {
+fn extension_headers_are_skipped_and_fragments_flagged() {
     let datagram = [0, 3, 0, 4, 0, 13, 0, 0, b'h', b'e', b'l', b'l', b'o'];
     let padding = [1, 4, 0, 0, 0, 0];
     let options = |next: u8| [&[next, 0][..], &padding].concat();
-    // Hop by hop, routing, destination options, the second of which has 16 bytes; then authentication of 12.
+    // Hop-by-hop options, routing, destination options, of which the second has 16 bytes; then an
+    // authentication header of 12.
     let longer = |next: u8| [&[next, 1][..], &[0; 14]].concat();
     let auth = |next: u8| [&[next, 1][..], &[0; 10]].concat();
     let chain = [&options(43)[..], &longer(60), &options(51), &auth(17), &datagram].concat();
@@ -378,7 +379,7 @@ fn extension_headers_are_gone_past_and_fragments_flagged() {
     let packet = decode(Link::RAW, &later).unwrap();
     assert_eq!(packet.fragment, Some(Fragment { id: 9, offset: 16, more: false }));
     assert_eq!((packet.protocol, packet.ports, packet.payload), (60, None, &datagram[..]));
-    // A fragment that is the whole is none.
+    // An atomic fragment is a whole packet.
     let whole = ipv6(44, &[&[17, 0, 0, 0, 0, 0, 0, 9][..], &datagram].concat());
     assert_eq!(decode(Link::RAW, &whole).unwrap().fragment, None);
 
@@ -395,7 +396,7 @@ fn extension_headers_are_gone_past_and_fragments_flagged() {
 }
 
 #[test]
-fn what_a_snap_length_leaves_is_given() {
+fn packets_cut_by_a_snap_length_are_returned() {
     let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], (3, 4), 77, "S", b"payload");
     for captured in 0..=frame.len() {
         let file = {
@@ -408,7 +409,7 @@ fn what_a_snap_length_leaves_is_given() {
         match captured {
             0..34 => assert_eq!(packet, None),
             _ => {
-                let packet = packet.expect("all of IP's header is there");
+                let packet = packet.expect("the IP header is complete");
                 assert_eq!(packet.ports, (captured >= 38).then_some((3, 4)), "{captured}");
                 assert_eq!(packet.tcp, (captured >= 54).then_some(TcpInfo { seq: 77, flags: TcpInfo::SYN }));
                 assert_eq!(packet.payload, frame.get(54..captured).unwrap_or_default());
@@ -424,19 +425,20 @@ fn what_a_snap_length_leaves_is_given() {
 }
 
 #[test]
-fn lengths_that_contradict_themselves_are_counted() {
+fn contradictory_lengths_are_handled() {
     let good = udp(v4(1), v4(2), (3, 4), b"hello");
     let with = |at: usize, bytes: &[u8]| {
         let mut frame = good.clone();
         frame[at..at + bytes.len()].copy_from_slice(bytes);
         frame
     };
-    // A length that is left to the network card is not known; one that is less than the header is wrong.
+    // A length of 0 is left to the network card, so the captured length counts; one below the
+    // header's size is wrong.
     assert_eq!(decode(Link::ETHERNET, &with(16, &[0, 0])).unwrap().payload, b"hello");
     assert_eq!(decode(Link::ETHERNET, &with(16, &[0, 19])), Err(Skip::Malformed));
     assert_eq!(decode(Link::ETHERNET, &with(14, &[0x44])), Err(Skip::Malformed), "a header of 16 bytes");
     assert_eq!(decode(Link::ETHERNET, &with(14, &[0x4f])), Err(Skip::Truncated), "a header of 60 bytes");
-    // UDP that claims more, and less, than there is.
+    // UDP lengths that claim more, and less, than there is.
     assert_eq!(decode(Link::ETHERNET, &with(38, &[0xff, 0xff])).unwrap().payload, b"hello");
     assert_eq!(decode(Link::ETHERNET, &with(38, &[0, 10])).unwrap().payload, b"he");
     assert_eq!(decode(Link::ETHERNET, &with(38, &[0, 3])).unwrap().payload, b"hello");
@@ -448,7 +450,7 @@ fn lengths_that_contradict_themselves_are_counted() {
 // --- Broken captures ---
 
 #[test]
-fn a_capture_cut_anywhere_gives_the_packets_before_the_cut() {
+fn capture_truncated_anywhere_yields_the_packets_before() {
     let frames = (0..4).map(|at| udp(v4(1), v4(2), (3, 4), &vec![at; at as usize * 30]));
     let file = pcap(Link::ETHERNET, frames.clone());
     let mut ends = vec![24];
@@ -471,7 +473,7 @@ fn a_capture_cut_anywhere_gives_the_packets_before_the_cut() {
 }
 
 #[test]
-fn a_pcapng_capture_and_a_compressed_one_are_cut_in_the_same_way() {
+fn truncated_pcapng_and_gzip_captures_yield_the_packets_before() {
     let mut blocks = Blocks::new(true);
     blocks.interface(Link::ETHERNET, 6, 0);
     let head = blocks.bytes.len();
@@ -483,7 +485,7 @@ fn a_pcapng_capture_and_a_compressed_one_are_cut_in_the_same_way() {
         assert_eq!(end == End::Whole, [28, head, one].contains(&cut), "{cut}");
         assert!(matches!(end, End::Whole | End::Truncated { .. }), "{cut}");
     }
-    // Noise, so that it stays long.
+    // Noise, so that it does not compress.
     let noise =
         |at: u64| (0..100u64).flat_map(move |i| umbel::Digest::from_hash(at).salted(i).get().to_le_bytes());
     let frames = (0..500).map(|at| udp(v4(1), v4(2), (3, 4), &noise(at).collect::<Vec<u8>>()));
@@ -501,7 +503,7 @@ fn a_pcapng_capture_and_a_compressed_one_are_cut_in_the_same_way() {
 }
 
 #[test]
-fn what_is_no_capture_is_refused_by_name() {
+fn other_files_are_refused_by_name() {
     for (bytes, what) in [
         (&b""[..], "it is empty"),
         (b"\x7fELF\x02\x01\x01", "7f, 45, 4c, 46"),
@@ -516,7 +518,7 @@ fn what_is_no_capture_is_refused_by_name() {
 }
 
 #[test]
-fn a_length_of_four_gigabytes_takes_no_memory() {
+fn claimed_length_of_four_gigabytes_takes_no_memory() {
     let mut record = pcap(Link::ETHERNET, [udp(v4(1), v4(2), (3, 4), b"hello")]);
     let at = record.len() as u64;
     record.extend([0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3]);
@@ -541,7 +543,7 @@ fn a_length_of_four_gigabytes_takes_no_memory() {
         assert_eq!(reader.end(), Some(expected));
         assert!(reader.memory() <= most, "{} bytes for a file of {}", reader.memory(), file.len());
     }
-    // One that is as long as it says, and longer than any packet: passed over, and what follows is read.
+    // A record that really is longer than any packet is skipped, and the next one is read.
     let mut blocks = Blocks::new(false);
     blocks.interface(Link::ETHERNET, 6, 0);
     blocks.block(6, &vec![0; MAX_RECORD]);
@@ -552,9 +554,9 @@ fn a_length_of_four_gigabytes_takes_no_memory() {
     assert!(reader.memory() <= 1 << 18);
 }
 
-/// A megabyte of gzip has fifty millions of them.
+/// A megabyte of gzip can hold fifty million of them.
 #[test]
-fn interfaces_without_end_take_no_memory() {
+fn endless_interfaces_take_no_memory() {
     let mut blocks = Blocks::new(false);
     (0..=1 << 16).for_each(|_| blocks.interface(Link::ETHERNET, 6, 0));
     let frame = udp(v4(1), v4(2), (3, 4), b"hello");
@@ -569,9 +571,9 @@ fn interfaces_without_end_take_no_memory() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Real captures with bytes changed, and cut: whatever comes of it is counted.
+    /// Changes bytes of real captures and truncates them: every outcome is counted.
     #[test]
-    fn damage_is_survived(
+    fn damaged_captures_are_survived(
         which in any::<prop::sample::Index>(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40),
         cut in any::<prop::sample::Index>(),
@@ -587,9 +589,9 @@ proptest! {
         survive(&bytes);
     }
 
-    /// Bytes of no meaning behind a head that is right.
+    /// Random bytes after a valid header.
     #[test]
-    fn noise_is_survived(
+    fn random_captures_are_survived(
         link in prop::sample::select(vec![0u8, 1, 12, 101, 108, 113, 228]),
         ng in any::<bool>(),
         noise in prop::collection::vec(prop_oneof![Just(0u8), 0..8u8, any::<u8>()], 0..3000),
@@ -604,9 +606,9 @@ proptest! {
         survive(&[head, noise].concat());
     }
 
-    /// Frames of no meaning, of every link type.
+    /// Random frames of every link type.
     #[test]
-    fn noise_in_frames_is_survived(
+    fn random_frames_are_survived(
         link in prop::sample::select(vec![0u16, 1, 12, 101, 108, 113, 228, 229, 276]),
         start in prop::sample::select(vec![vec![0x45], vec![0x60, 0, 0, 0], vec![0x4f], udp(v4(1), v4(2), (3, 4), b""), udp(v6(1), v6(2), (3, 4), b"")]),
         noise in prop::collection::vec(prop_oneof![Just(0u8), Just(44), Just(60), Just(51), any::<u8>()], 0..200),
@@ -621,7 +623,7 @@ proptest! {
 fn survive(bytes: &[u8]) {
     let Ok(mut reader) = Reader::new(bytes) else { return };
     let mut given = 0;
-    while let Some(packet) = reader.next().expect("nothing from the system") {
+    while let Some(packet) = reader.next().expect("no error of the system") {
         given += 1;
         assert!(packet.payload.len() <= packet.ip.len() && packet.ip.len() <= bytes.len());
     }
@@ -629,6 +631,6 @@ fn survive(bytes: &[u8]) {
     assert_eq!(counts.packets, given);
     assert_eq!(counts.frames, given + counts.skipped.total());
     assert!(reader.end().is_some());
-    // A buffer, and never more than twice what has come.
+    // The initial buffer, or at most twice the bytes read.
     assert!(reader.memory() <= (1 << 18).max(2 * bytes.len()), "{} for {}", reader.memory(), bytes.len());
 }

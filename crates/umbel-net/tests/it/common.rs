@@ -1,4 +1,4 @@
-//! Captures to test with: real ones, and frames to make others of.
+//! Captures for the tests: real ones, and frames to build others.
 
 use crate::debian;
 use etherparse::{PacketBuilder, TcpHeader};
@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use umbel_net::capture::{Link, Timestamp, Writer};
 
-/// All captures of two Debian packages: 47 of connections with a web server, small ones of many protocols, and the
-/// examples of the pcapng format in both byte orders.
+/// Returns all captures of two Debian packages: 47 of connections with a web server, small ones of
+/// many protocols, and the examples of the pcapng format in both byte orders.
 pub fn real_captures() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for package in ["pathspider", "golang-github-gopacket-gopacket-dev"] {
@@ -30,7 +30,7 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// An Ethernet frame with a UDP datagram.
+/// Returns an Ethernet frame with a UDP datagram.
 pub fn udp(source: IpAddr, destination: IpAddr, ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
     let ethernet = PacketBuilder::ethernet2([2; 6], [4; 6]);
     let ip = match (source, destination) {
@@ -47,7 +47,7 @@ pub fn udp(source: IpAddr, destination: IpAddr, ports: (u16, u16), payload: &[u8
     frame
 }
 
-/// An Ethernet frame with a TCP segment; the flags are S, F and R.
+/// Returns an Ethernet frame with a TCP segment; the flags are S, F and R.
 pub fn tcp(
     source: [u8; 4],
     destination: [u8; 4],
@@ -64,7 +64,7 @@ pub fn tcp(
     frame
 }
 
-/// A pcap file of frames that come a millisecond apart.
+/// Returns a pcap file of frames that are a millisecond apart.
 pub fn pcap(link: Link, frames: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), link).expect("room");
     for (at, frame) in (1_700_000_000_000_000_000..).step_by(1_000_000).zip(frames) {

@@ -1,18 +1,18 @@
-//! Files of Debian packages, unpacked into the build folder, which needs no rights.
+//! Files of Debian packages, unpacked into the build folder without privileges.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file or folder of a package.
+/// Returns the path of a file or folder of a package.
 pub fn unpacked(package: &str, inside: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(package);
     let wanted = folder.join(inside);
     if !wanted.exists() {
-        // Unpacked aside and then renamed, since tests run at the same time.
+        // Unpack aside and rename, since tests run concurrently.
         let thread = format!("{:?}", std::thread::current().id());
         let aside = folder.with_extension(format!("{}.{thread}", std::process::id()));
         std::fs::create_dir_all(&aside).expect("the build folder can be written to");
-        // The first try fails where the lists of packages have never been fetched.
+        // The first attempt fails if the package lists were never fetched.
         let _ =
             fetch(package, &aside) || (run(Command::new("apt-get").arg("update")) && fetch(package, &aside));
         if std::fs::rename(&aside, &folder).is_err() {

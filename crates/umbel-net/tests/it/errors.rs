@@ -1,4 +1,5 @@
-//! An error returns its cause through `source`, does not repeat it in its own message, and prints the whole chain with `{:#}`.
+//! Errors: `source` returns the cause, the message does not repeat it, and `{:#}` prints the whole
+//! chain.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use umbel_net::blocklist::{Blocklist, Options, state};
 use umbel_net::capture::Reader;
 
 #[test]
-fn a_missing_file_has_the_error_of_the_system_as_its_cause() {
+fn missing_file_has_the_system_error_as_its_cause() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing");
     let ring = KeyRing::new();
@@ -32,7 +33,7 @@ fn a_missing_file_has_the_error_of_the_system_as_its_cause() {
 }
 
 #[test]
-fn an_error_of_the_filter_library_keeps_its_variant_and_its_cause() {
+fn error_of_the_filter_library_keeps_its_variant_and_cause() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state");
     fs::write(&path, "text").unwrap();
@@ -53,7 +54,7 @@ fn an_error_of_the_filter_library_keeps_its_variant_and_its_cause() {
 }
 
 #[test]
-fn a_state_that_another_keeper_holds_is_locked() {
+fn state_held_by_another_keeper_is_locked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state");
     let list = Blocklist::new(&Options::default(), Timestamp::from_millis(0)).unwrap();

@@ -24,7 +24,7 @@ fn packet(flow: u32) -> Packet<'static> {
     }
 }
 
-/// Packets of flows, so many for each in turn from flow 1 on, in a random order.
+/// Returns the packets of flows 1, 2, ..., as many of each as `sizes` has, in random order.
 fn shuffled(sizes: &[u32], seed: u64) -> Vec<u32> {
     let all = (1u32..).zip(sizes).flat_map(|(flow, size)| std::iter::repeat_n(flow, *size as usize));
     let mut packets: Vec<u32> = all.collect();
@@ -35,12 +35,12 @@ fn shuffled(sizes: &[u32], seed: u64) -> Vec<u32> {
     packets
 }
 
-/// About a million packets of a hundred thousand flows: the i-th has 83 000/i.
+/// Returns the sizes of a hundred thousand flows with about a million packets: flow i has 83 000/i.
 fn zipf() -> Vec<u32> {
     (1..=100_000).map(|flow| (83_000 / flow).max(1)).collect()
 }
 
-/// A specification with a noise of half a per cent.
+/// Returns a specification with a noise of half a percent.
 fn spec(packets: u64, flows: Option<u64>, seed: u64) -> Spec {
     let mut options = KindOptions::default();
     options.space_code.keys = flows;
@@ -48,15 +48,15 @@ fn spec(packets: u64, flows: Option<u64>, seed: u64) -> Spec {
     Spec::new(packets, 0.005).unwrap().with_options(options)
 }
 
-/// Relative errors of flows by their size, over several builds, and the noise at the end.
+/// The relative errors of flows by their size, over several builds, and the final noise.
 struct Errors {
     of: HashMap<u64, Vec<f64>>,
     inside: (u64, u64),
     noise: f64,
 }
 
-/// Sizes for which the specification has figures at a noise of half a per cent: bias, standard deviation, and the shares of flows
-/// that are within a quarter and within half.
+/// The expected figures by flow size, at a noise of half a percent: the bias, the standard
+/// deviation, and the shares of flows within a quarter and within half.
 const EXPECTED: [(u64, [f64; 4]); 7] = [
     (1, [-0.01, 0.39, 0.86, 0.86]),
     (5, [0.0, 0.15, 0.88, 0.995]),
@@ -78,11 +78,11 @@ fn errors(sizes: &[u32], planned: u64, flows: Option<u64>, builds: u64) -> Error
         assert_eq!(meter.packets(), packets.len() as u64);
         errors.noise += meter.filter().levels().next().unwrap().noise / builds as f64;
         for (flow, exact) in (1..).zip(sizes) {
-            // Of single packets there are enough.
+            // A tenth of the single packets is enough.
             if *exact == 1 && flow % 10 > 0 {
                 continue;
             }
-            // Within 15 %, since there are few large ones.
+            // Sizes within 15 %, since there are few large flows.
             let near = |size: u64| u64::from(*exact).abs_diff(size) * 100 <= size * 15;
             let Some((size, ..)) = EXPECTED.iter().find(|(size, ..)| near(*size)) else { continue };
             let estimate = meter.estimate(&By::Source.flow(&packet(flow)));
@@ -96,7 +96,8 @@ fn errors(sizes: &[u32], planned: u64, flows: Option<u64>, builds: u64) -> Error
 }
 
 impl Errors {
-    /// All figures are within 0.04, with four standard errors beside where there are few flows.
+    /// Checks that all figures are within 0.04, plus four standard errors where there are few
+    /// flows.
     fn check(&self, quiet: bool) {
         for (size, expected) in EXPECTED {
             let Some(errors) = self.of.get(&size) else { continue };
@@ -122,33 +123,34 @@ impl Errors {
         }
         let share = self.inside.0 as f64 / self.inside.1 as f64;
         println!("noise {}, {share} of {} inside", self.noise, self.inside.1);
-        assert!(share >= 0.94, "{share} are in their intervals of 95 %");
+        assert!(share >= 0.94, "{share} are within their 95 % intervals");
     }
 }
 
 #[test]
-fn a_million_packets_with_the_noise_that_was_planned() {
-    // Mostly single packets, which fill the filter as its plan has it.
+fn million_packets_at_the_planned_noise() {
+    // Mostly single packets, which fill the filter as planned.
     let mut sizes = vec![1; 900_000];
     for (size, count) in [(5, 4000), (20, 1000), (100, 200), (1000, 100), (10_000, 20), (100_000, 4)] {
         sizes.extend(vec![size; count]);
     }
-    // What the large ones do not fill, since each has 32 groups at most, is left out of the plan.
+    // The plan leaves out the packets of large flows that set no new bits, since each flow has at
+    // most 32 groups.
     let errors = errors(&sizes, 940_000, None, 4);
     assert!((0.0045..0.0055).contains(&errors.noise), "{}", errors.noise);
     errors.check(false);
 }
 
 #[test]
-fn a_million_packets_of_a_zipf_law() {
+fn million_packets_with_zipf_sizes() {
     let sizes = zipf();
     let errors = errors(&sizes, 1_010_000, Some(sizes.len() as u64), 6);
-    assert!(errors.noise < 0.001, "large flows have no more than 32 groups each: {}", errors.noise);
+    assert!(errors.noise < 0.001, "large flows have at most 32 groups each: {}", errors.noise);
     errors.check(true);
 }
 
 #[test]
-fn one_resolution_cannot_tell_200_from_400_and_several_can() {
+fn several_resolutions_distinguish_200_from_400_packets_and_one_does_not() {
     let pairs = 200;
     let mut one = SpaceCode::with_capacity(200_000, 0.005).unwrap();
     let mut several = MultiResolution::with_capacity(200_000, 0.005).unwrap();
@@ -159,19 +161,16 @@ fn one_resolution_cannot_tell_200_from_400_and_several_can() {
             several.insert(&flow);
         }
     }
-    // How often the larger of two is told to be the larger.
+    // The number of pairs in which the larger flow has the larger estimate.
     let right = |count: &dyn Fn(&Flow) -> f64| {
         let count = |flow| count(&By::Source.flow(&packet(flow)));
         (0..pairs).filter(|flow| count(*flow) < count(flow + pairs)).count()
     };
     let saturated = |flow: u32| one.count(&By::Source.flow(&packet(flow))).saturated;
-    assert!(
-        (0..2 * pairs).filter(|flow| saturated(*flow)).count() > 370,
-        "all 32 groups are found of either"
-    );
+    assert!((0..2 * pairs).filter(|flow| saturated(*flow)).count() > 370, "both sizes fill all 32 groups");
     let (blind, seeing) = (right(&|flow| one.count(flow).value), right(&|flow| several.count(flow).value));
     println!("{blind} and {seeing} of {pairs} pairs");
-    // 6 % of those with 200 packets miss a group; of the rest nothing can be told.
+    // 6 % of the flows with 200 packets miss a group; the others cannot be distinguished.
     assert!(blind < 30, "{blind}");
     assert!(seeing > 180, "{seeing}");
     let value = |from: u32| {
@@ -197,8 +196,9 @@ fn measure(sizes: &[u32], bytes: u64) -> (Meter, Comparison) {
 }
 
 #[test]
-fn the_comparison_is_by_decade_and_at_equal_memory() {
-    // 300 000 flows of few packets each, and some large ones, in a megabyte: a table of counters has room for 65 536.
+fn comparison_is_by_decade_and_at_equal_memory() {
+    // 300 000 flows of few packets and some large ones, in a megabyte: a table of counters has room
+    // for 65 536.
     let mut sizes = vec![2; 300_000];
     sizes.extend(vec![50; 2000]);
     sizes.extend(vec![3000; 100]);
@@ -211,7 +211,8 @@ fn the_comparison_is_by_decade_and_at_equal_memory() {
         comparison.decades.iter().map(|decade| (decade.from, decade.flows)).collect();
     assert_eq!(decades, [(1, 300_000), (10, 2000), (100, 0), (1000, 100)]);
     let [few, tens, none, thousands] = comparison.decades[..] else { panic!("{comparison:?}") };
-    // The filter knows all of them; the table has no counter for three small flows in four, and the sample none for most.
+    // The filter covers all flows. The table has a counter for only one small flow in five, and the
+    // sample for hardly any.
     for decade in [few, tens, thousands] {
         assert!(decade.filter.bias.abs() < 0.15, "{decade:?}");
         assert!(decade.inside > 0.9, "{decade:?}");
@@ -233,7 +234,7 @@ fn the_comparison_is_by_decade_and_at_equal_memory() {
 }
 
 #[test]
-fn the_largest_are_found_without_exact_counts() {
+fn largest_flows_are_found_without_exact_counts() {
     let sizes = zipf();
     let mut meter = Meter::new(By::Source, &spec(1_010_000, None, 1)).unwrap();
     for flow in shuffled(&sizes, 3) {
@@ -248,7 +249,8 @@ fn the_largest_are_found_without_exact_counts() {
             IpAddr::V6(_) => panic!("IPv4 was recorded"),
         })
         .collect();
-    // In the order of estimates, so that neighbours may change places, but no small flow comes among them.
+    // They are ordered by estimate, so neighbours may change places, but no small flow is among
+    // them.
     assert_eq!(numbers[0], 1);
     assert!(numbers.iter().all(|number| *number <= 40), "{numbers:?}");
     assert!((1..=8).all(|number| numbers.contains(&number)), "{numbers:?}");
@@ -257,7 +259,8 @@ fn the_largest_are_found_without_exact_counts() {
 
 #[test]
 fn every_flow_with_more_than_one_packet_in_1024_is_listed() {
-    // Ten flows with one packet in 1000 each, all of them at the beginning, before ever new flows.
+    // Ten flows with one packet in 1000 each, all at the beginning, before a long series of new
+    // flows.
     let packets = 400_000;
     let mut meter = Meter::new(By::Source, &spec(packets.into(), None, 1)).unwrap();
     for number in 0..packets {
@@ -273,7 +276,7 @@ fn every_flow_with_more_than_one_packet_in_1024_is_listed() {
 }
 
 #[test]
-fn flows_are_what_is_asked_for() {
+fn flows_are_defined_by_the_chosen_fields() {
     let packet = packet(0x0a00_0001);
     let names = By::ALL.map(|by| by.name(&by.flow(&packet)));
     assert_eq!(names, ["10.0.0.1:9 10.0.0.2:53 udp", "10.0.0.1", "10.0.0.2", "10.0.0.1 10.0.0.2"]);
@@ -281,7 +284,7 @@ fn flows_are_what_is_asked_for() {
     assert_eq!(By::FiveTuple.name(&By::FiveTuple.flow(&six)), "fd00::1 10.0.0.2 icmp6");
     let six = Packet { source: "fd00::1".parse().unwrap(), protocol: 6, ..packet };
     assert_eq!(By::FiveTuple.name(&By::FiveTuple.flow(&six)), "[fd00::1]:9 10.0.0.2:53 tcp");
-    // Other ports: another flow by all five, the same by addresses.
+    // Other ports make another flow by five-tuple, but the same flow by addresses.
     let other = Packet { ports: Some((10, 53)), ..packet };
     for by in By::ALL {
         assert_eq!(by.flow(&packet) == by.flow(&other), by != By::FiveTuple);
@@ -290,7 +293,8 @@ fn flows_are_what_is_asked_for() {
 
 #[test]
 fn real_captures_are_counted_within_the_tolerances() {
-    // All captures as one, each with its own flows; several seeds, since there are few large flows.
+    // All captures together, each with its own flows; several seeds, since there are few large
+    // flows.
     let mut errors: Vec<(u64, f64)> = Vec::new();
     for seed in 0..20 {
         let by = if seed % 2 == 0 { By::FiveTuple } else { By::Source };
@@ -308,7 +312,8 @@ fn real_captures_are_counted_within_the_tolerances() {
             (exact, flow.estimate.value / exact as f64 - 1.0)
         }));
     }
-    // From five packets on: the worst figures of the specification for any size, with their tolerance.
+    // From five packets on, use the worst figures of the specification for any size, with their
+    // tolerance.
     for (from, to) in [(5, 9), (10, 99), (100, 999), (1000, u64::MAX)] {
         let errors: Vec<f64> =
             errors.iter().filter(|(exact, _)| (from..=to).contains(exact)).map(|(_, error)| *error).collect();

@@ -1,11 +1,12 @@
-//! What the filter against loops promises: the worked example comes out, no packet in a loop escapes, and few others are lost.
+//! The promises of loop detection: the worked example is reproduced, no packet in a loop escapes,
+//! and few others are lost.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use umbel_net::loops::{Allowance, Header, Interface, Verdict, dropped, weight};
 use umbel_net::mask::Mask;
 
-/// A mask from its picture, the first bit on the left.
+/// Returns a mask from its picture, with the first bit on the left.
 fn bits(picture: &str) -> Mask<1> {
     Mask::from_positions(
         (0..).zip(picture.bytes()).filter(|(_, bit)| *bit == b'1').map(|(position, _)| position),
@@ -13,7 +14,7 @@ fn bits(picture: &str) -> Mask<1> {
 }
 
 #[test]
-fn the_worked_example_notices_the_third_interface() {
+fn worked_example_detects_the_loop_at_the_third_hop() {
     let mut header = Header::new(Allowance::default());
     assert_eq!(header.mark(&bits("0000100010"), 0), Verdict::Forward);
     assert_eq!(header.mark(&bits("1000000010"), 0), Verdict::Forward);
@@ -22,7 +23,7 @@ fn the_worked_example_notices_the_third_interface() {
 }
 
 #[test]
-fn reprieves_are_spent_first_and_come_back_with_each_failure() {
+fn reprieves_are_spent_first_and_restored_by_each_failure() {
     let (mask, allowance) = (bits("111"), Allowance { failures: 1, reprieves: 2 });
     let mut header = Header::new(allowance);
     use Verdict::{Drop, Emptied, Forward, Reprieved};
@@ -35,7 +36,7 @@ fn reprieves_are_spent_first_and_come_back_with_each_failure() {
 }
 
 #[test]
-fn a_header_from_the_wire_is_allowed_no_more_than_the_network_allows() {
+fn allowance_of_a_received_header_is_capped() {
     let allowance = Allowance { failures: 2, reprieves: 1 };
     let forged = Header::received([7], Allowance { failures: 255, reprieves: 0 }, allowance);
     assert_eq!(forged.left(), Allowance { failures: 2, reprieves: 0 });
@@ -43,7 +44,7 @@ fn a_header_from_the_wire_is_allowed_no_more_than_the_network_allows() {
 }
 
 #[test]
-fn one_packet_in_a_thousand_is_lost_where_it_is_said() {
+fn one_packet_in_a_thousand_is_lost_at_the_published_hop() {
     let hop = |bits, failures| {
         let shares = dropped(bits, weight(bits), Allowance { failures, reprieves: 1 }, 300).unwrap();
         1 + shares.iter().position(|share| *share >= 0.001).unwrap() as i64
@@ -55,7 +56,7 @@ fn one_packet_in_a_thousand_is_lost_where_it_is_said() {
 }
 
 #[test]
-fn as_many_are_lost_as_computed() {
+fn measured_loss_matches_the_computed_loss() {
     let allowance = Allowance { failures: 1, reprieves: 1 };
     let (packets, hops) = (20_000u64, 30);
     let lost = |packet: &u64| {
@@ -69,11 +70,11 @@ fn as_many_are_lost_as_computed() {
     let computed = dropped(32, 3, allowance, hops as u32).unwrap()[hops as usize - 1];
     let chance = 4.0 * (computed * (1.0 - computed) / packets as f64).sqrt();
     assert!((share - computed).abs() < chance, "{share} against {computed}");
-    assert!(computed > 0.1, "so many that a mistake would show: {computed}");
+    assert!(computed > 0.1, "enough to reveal a mistake: {computed}");
 }
 
 #[test]
-fn masks_have_their_weight_whatever_the_address() {
+fn masks_have_the_same_weight_for_every_address() {
     let mut set = [0u32; 32];
     for n in 0..3200u32 {
         let mask = *Interface::<1>::new(&n.to_be_bytes(), 9, Allowance::default()).mask();
@@ -86,7 +87,7 @@ fn masks_have_their_weight_whatever_the_address() {
 }
 
 #[test]
-fn a_mask_changes_after_a_drop_and_then_rests() {
+fn mask_changes_after_a_drop_and_then_rests() {
     let mut interface = Interface::<4>::new(&[2, 0, 0, 0, 0, 1], 1, Allowance::default());
     let first = *interface.mask();
     assert!(interface.redraw(100, 10));
@@ -97,13 +98,14 @@ fn a_mask_changes_after_a_drop_and_then_rests() {
 }
 
 #[test]
-fn what_cannot_be_computed_is_refused() {
+fn parameters_out_of_range_are_refused() {
     let none = Allowance::default();
     assert!(dropped(0, 1, none, 1).is_err() && dropped(32, 0, none, 1).is_err());
     assert!(dropped(4, 5, none, 1).is_err() && dropped(5000, 5, none, 1).is_err());
 }
 
-/// How many hops a packet makes that comes over a path into a loop, from its entry on.
+/// Returns the number of hops that a packet makes in a loop after it came over a path, from its
+/// entry on.
 fn hops_in_loop<const W: usize>(path: u64, around: u64, seed: u64, allowance: Allowance) -> u32 {
     let interface = |n: u64| Interface::<W>::new(&n.to_le_bytes(), seed, allowance);
     let mut header = Header::new(allowance);
@@ -125,7 +127,8 @@ proptest! {
         let most = allowance.most_hops(around as u32);
         prop_assert!(hops_in_loop::<1>(path, around, seed, allowance) <= most);
         prop_assert!(hops_in_loop::<8>(path, around, seed, allowance) <= most);
-        // In a filter so large that nothing is by chance, a packet without a past makes just so many.
+        // In a filter without false positives, a packet that enters at once makes exactly this many
+        // hops.
         if around <= 4 {
             prop_assert_eq!(hops_in_loop::<256>(0, around, seed, allowance), most);
         }

@@ -1,4 +1,5 @@
-//! The integration tests of `umbel-net`, linked into one binary: a module for each promise, and the fixtures they share.
+//! The integration tests of `umbel-net`, linked into one binary: a module for each promise, and the
+//! fixtures they share.
 //!
 //! `cargo test -p umbel-net --test it attribution::` runs the tests of one module.
 

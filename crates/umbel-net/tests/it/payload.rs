@@ -1,4 +1,5 @@
-//! What filters of payloads promise: the worked examples come out, and no excerpt of a recorded payload is missed.
+//! The promises of payload filters: the worked examples are reproduced, and no excerpt of a
+//! recorded payload is missed.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -8,7 +9,7 @@ use umbel_net::payload::{Hit, Method, PayloadFilter, Tail};
 
 const METHODS: [Method; 2] = [Method::BlockBased, Method::Hierarchical];
 
-/// A filter with so much room that nothing is found by chance.
+/// Returns a filter with enough room to rule out false positives.
 fn roomy(size: usize, method: Method) -> PayloadFilter<Bloom<Standard>> {
     PayloadFilter::new(Bloom::with_capacity(10_000, 1e-9).unwrap(), size, method).unwrap()
 }
@@ -18,7 +19,7 @@ fn places(hits: &[Hit]) -> Vec<(usize, u64)> {
 }
 
 #[test]
-fn the_worked_example_has_one_true_hit_and_one_at_a_border() {
+fn worked_example_has_one_true_hit_and_one_boundary_false_hit() {
     let mut seen = roomy(3, Method::BlockBased);
     seen.record(b"ABRACADABRACADARACABA").unwrap();
     assert_eq!(seen.longest(), 7);
@@ -26,13 +27,15 @@ fn the_worked_example_has_one_true_hit_and_one_at_a_border() {
     assert_eq!(places(&hits), [(1, 3), (2, 1)]);
     assert_eq!((hits[0].position, hits[0].blocks, hits[0].suffix), (8, 2, 1));
     assert_eq!((hits[1].position, hits[1].blocks, hits[1].suffix), (1, 2, 0));
-    // The first block of the wrong alignment is also the sixth of the payload, where the second does not follow.
+    // The first block of the wrong alignment is also block 5 of the payload, but the second does
+    // not follow there.
     assert_eq!(places(&seen.find_aligned(b"RAC", 0)), [(0, 3), (0, 5)]);
     assert_eq!(places(&seen.find_aligned(b"RACADA", 0)), [(0, 3)]);
     assert_eq!(places(&seen.find_aligned(b"BRACAD", 0)), []);
 }
 
-/// Absent strings of two blocks that are found after S0 S1 S2 S3 and S0 S2 S3 S1, by the digits of their blocks.
+/// Returns the absent strings of two blocks that are found after S0 S1 S2 S3 and S0 S2 S3 S1, by
+/// the digits of their blocks.
 fn recombined(method: Method) -> Vec<String> {
     let packets = ["0123", "0231"];
     let mut seen = roomy(1, method);
@@ -43,7 +46,7 @@ fn recombined(method: Method) -> Vec<String> {
 }
 
 #[test]
-fn blocks_of_two_packets_are_recombined_less_by_a_hierarchy() {
+fn hierarchy_finds_fewer_recombined_blocks_of_two_packets() {
     assert_eq!(recombined(Method::BlockBased), ["13", "21", "22", "33"]);
     assert_eq!(recombined(Method::Hierarchical), ["13", "22"]);
     let mut seen = roomy(1, Method::BlockBased);
@@ -52,7 +55,7 @@ fn blocks_of_two_packets_are_recombined_less_by_a_hierarchy() {
 }
 
 #[test]
-fn the_end_of_a_payload_is_known_if_it_is_recorded() {
+fn end_of_a_payload_is_recognized_if_it_is_recorded() {
     for (tail, told) in [(Tail::Dropped, false), (Tail::Recorded, true)] {
         let mut seen = roomy(4, Method::Hierarchical).with_tail(tail);
         seen.record(b"one two three four").unwrap();
@@ -63,7 +66,7 @@ fn the_end_of_a_payload_is_known_if_it_is_recorded() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_refused() {
+fn short_excerpts_and_empty_blocks_are_refused() {
     let seen = roomy(4, Method::BlockBased);
     let refused = seen.find(b"sixsix").unwrap_err();
     assert!(refused.to_string().contains("at least 7 bytes"), "{refused}");
@@ -78,9 +81,9 @@ fn what_cannot_be_judged_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, rng_seed: RngSeed::Fixed(8), failure_persistence: None, ..Default::default() })]
 
-    /// Letters of few kinds, so that blocks repeat within payloads and among them.
+    /// Uses few byte values, so that blocks repeat within and among payloads.
     #[test]
-    fn no_excerpt_is_missed_at_any_alignment(
+    fn every_excerpt_is_found_in_every_alignment(
         payloads in prop::collection::vec(prop::collection::vec(0u8..3, 0..200), 1..8),
         size in 1usize..12,
         tail: bool,

@@ -1,4 +1,4 @@
-//! What questions in disguise promise, and what they do not.
+//! The promises of disguised queries, and their limits.
 
 use umbel::{Digest, Hasher};
 use umbel_net::privacy::{Table, cover};
@@ -8,7 +8,7 @@ fn digests(range: std::ops::Range<u64>) -> Vec<Digest> {
 }
 
 #[test]
-fn the_answer_is_never_below_the_truth() {
+fn answer_is_never_below_the_true_count() {
     let things = digests(0..1000);
     let mut table = Table::new(3, 200).unwrap();
     for (number, thing) in things.iter().enumerate() {
@@ -22,20 +22,20 @@ fn the_answer_is_never_below_the_truth() {
 }
 
 #[test]
-fn a_second_question_gives_away_what_the_first_has_hidden() {
+fn second_query_reveals_what_the_first_has_hidden() {
     let things = digests(0..20_000);
     let table = Table::new(2, 500).unwrap();
     let innocent = digests(50_000..60_000);
     let covers: Vec<Digest> =
         innocent.into_iter().filter(|other| table.shared_row(*other, things[7]).is_some()).take(3).collect();
     let counts: Vec<usize> = (1..=3).map(|asked| table.candidates(&covers[..asked], &things).len()).collect();
-    // Of 20 000 things about 80 share a cell with one, and hardly any with two.
+    // Of 20 000 things, about 80 share a cell with one cover, and hardly any with two.
     assert!((40..150).contains(&counts[0]) && counts[1] < 60 && counts[2] <= counts[1], "{counts:?}");
-    assert!(table.candidates(&covers, &things).contains(&&things[7]), "the one that is wanted is among them");
+    assert!(table.candidates(&covers, &things).contains(&&things[7]), "the wanted one is among them");
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn sizes_out_of_range_are_refused() {
     assert!(Table::new(0, 10).is_err() && Table::new(1, 0).is_err() && Table::new(65, 1).is_err());
     assert!(Table::new(1, usize::MAX).is_err());
     let table = Table::new(1, 10).unwrap();

@@ -1,4 +1,5 @@
-//! What routing by attenuated filters promises: the worked example comes out, what is told is what is so, and near documents are found.
+//! The promises of routing with attenuated filters: the worked example is reproduced, filters match
+//! their definition, and near documents are found.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -14,7 +15,7 @@ fn document(number: u64, shape: FilterShape) -> Document {
 }
 
 #[test]
-fn the_worked_example_has_a_potential_of_three_eighths() {
+fn worked_example_has_a_potential_of_three_eighths() {
     let [a, b, c, d] =
         [[0, 3, 7], [1, 3, 8], [2, 5, 7], [1, 6, 8]].map(|positions| Document::from_positions(&positions));
     let mut filter = Attenuated::new(SMALL).unwrap();
@@ -26,14 +27,14 @@ fn the_worked_example_has_a_potential_of_three_eighths() {
     let level_2: Vec<u32> = (0..9).filter(|position| filter.has(2, *position)).collect();
     assert_eq!(level_2, [0, 2, 3, 5, 7]);
     assert_eq!((filter.potential(&a), filter.nearest(&a)), (3.0 / 8.0, Some(2)));
-    // On level 3 the bits of b are set by others.
+    // On level 3, other documents set the bits of b.
     assert_eq!((filter.potential(&b), filter.nearest(&b)), (1.0 / 2.0 + 1.0 / 8.0, Some(1)));
     assert_eq!(filter.fill(2), 5.0 / 9.0);
 }
 
 #[test]
-fn the_nearest_copy_is_asked_and_of_equals_the_one_with_the_shortest_link() {
-    // 0 is linked with 1 (long), 2 (short) and 3; 3 with 4.
+fn query_goes_to_the_nearest_copy_and_then_over_the_shortest_link() {
+    // Node 0 is linked with 1 (long), 2 (short) and 3; node 3 with 4.
     let graph = Graph::new(5, &[(0, 1, 9), (0, 2, 2), (0, 3, 1), (3, 4, 1)]).unwrap();
     let mut network = Network::new(graph, LARGE).unwrap();
     let wanted = document(1, LARGE);
@@ -51,19 +52,23 @@ fn the_nearest_copy_is_asked_and_of_equals_the_one_with_the_shortest_link() {
 }
 
 #[test]
-fn a_false_positive_costs_hops_and_never_an_answer() {
-    // All bits of the filter of node 1 are set, though it has nothing.
+fn false_positive_costs_hops_but_yields_no_wrong_answer() {
+    // All bits of the filter of node 1 are set, though it does not have the document.
     let graph = Graph::new(4, &[(0, 1, 1), (0, 2, 5), (2, 3, 1)]).unwrap();
     let mut network = Network::new(graph, SMALL).unwrap();
     (0..9).for_each(|position| assert!(network.add(1, Document::from_positions(&[position]))));
     let wanted = Document::from_positions(&[0, 3, 7]);
     network.add(3, wanted);
     let search = network.search(0, wanted);
-    assert_eq!((search.path, search.found), (vec![0, 1], false), "no way back: the slower lookup takes over");
+    assert_eq!(
+        (search.path, search.found),
+        (vec![0, 1], false),
+        "no backtracking: the slower lookup takes over"
+    );
 }
 
 #[test]
-fn only_bits_that_flip_are_told() {
+fn only_flipped_bits_are_sent() {
     let mut network = Network::new(Graph::new(3, &[(0, 1, 1), (1, 2, 1)]).unwrap(), SMALL).unwrap();
     network.add(0, Document::from_positions(&[0, 3, 7]));
     // Three bits over two links each.
@@ -75,7 +80,7 @@ fn only_bits_that_flip_are_told() {
 }
 
 #[test]
-fn what_is_no_shape_is_refused_and_bits_that_do_not_exist_are_left_out() {
+fn invalid_shapes_are_refused_and_missing_bits_ignored() {
     let bad = |shape| Attenuated::new(shape).is_err() && Network::new(Graph::abilene(), shape).is_err();
     assert!(
         bad(FilterShape { bits: 0, ..SMALL })
@@ -98,10 +103,10 @@ fn what_is_no_shape_is_refused_and_bits_that_do_not_exist_are_left_out() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, rng_seed: RngSeed::Fixed(8), failure_persistence: None, ..Default::default() })]
 
-    /// After any changes every filter is what its definition says: the neighbour's documents on level 1, and on each level the union of
-    /// what the neighbour knows from its other links on the level before.
+    /// After any changes, every filter matches its definition: the neighbour's documents on level
+    /// 1, and on each further level the union of the level before over the neighbour's other links.
     #[test]
-    fn filters_are_what_they_are_defined_to_be(
+    fn filters_match_their_definition(
         nodes in 2usize..12, links in 1usize..3, seed: u64,
         changes in prop::collection::vec((0usize..12, 0u64..20, any::<bool>()), 0..60),
     ) {
@@ -135,9 +140,9 @@ proptest! {
         }
     }
 
-    /// In a tree with room enough, whatever is within the depth is found on the shortest way.
+    /// In a tree with large filters, every document within the depth is found on the shortest path.
     #[test]
-    fn what_is_near_is_found_on_the_shortest_way(nodes in 2usize..60, seed: u64, ends: [u16; 2]) {
+    fn near_documents_are_found_on_the_shortest_path(nodes in 2usize..60, seed: u64, ends: [u16; 2]) {
         let graph = Graph::barabasi_albert(nodes, 1, seed).unwrap();
         let [from, to] = ends.map(|end| usize::from(end) % nodes);
         let mut network = Network::new(graph.clone(), LARGE).unwrap();

@@ -1,4 +1,5 @@
-//! Signatures in streams: the findings of an exact search in what was put together, however it came; and little memory.
+//! Signatures in streams: the findings are those of an exact search in the reassembled bytes, in
+//! whatever order they arrive; and memory stays small.
 
 use crate::common::{real_captures, tcp, udp};
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -12,7 +13,7 @@ use umbel_net::capture::streams::{Event, Limits, Streams};
 use umbel_net::capture::{Link, Packet, Reader, Timestamp};
 use umbel_net::signatures::{Finding, Scanner, Settings, StreamFinding, StreamSearch, Tail};
 
-/// What an exact search finds: first and last byte of each, and its number.
+/// Returns the findings of an exact search: the first and the last byte of each, and its number.
 fn exact(signatures: &AhoCorasick, data: &[u8]) -> Vec<(usize, usize, usize)> {
     let hits = signatures.find_overlapping_iter(data);
     hits.map(|hit| (hit.start(), hit.end() - 1, hit.pattern().as_usize())).collect()
@@ -23,12 +24,12 @@ fn automaton(scanner: &Scanner) -> AhoCorasick {
     AhoCorasick::builder().match_kind(MatchKind::Standard).build(all).unwrap()
 }
 
-/// So many bytes of an alphabet of so many letters, different for each seed.
+/// Returns `count` bytes of an alphabet of this many letters, different for each seed.
 fn letters(seed: u64, alphabet: u64, count: usize) -> Vec<u8> {
     (0..count as u64).map(|i| (Digest::from_hash(i).salted(seed).get() % alphabet) as u8).collect()
 }
 
-/// Pushes frames, which are numbered from 1, and ends.
+/// Searches frames, which are numbered from 1, to their end.
 fn search(scanner: &Scanner, limits: Limits, frames: &[Vec<u8>]) -> Vec<StreamFinding> {
     let mut search = scanner.search();
     let mut streams = StreamSearch::new(&mut search, limits);
@@ -51,7 +52,7 @@ fn segment(port: u16, seq: u32, flags: &str, payload: &[u8]) -> Vec<u8> {
     tcp([10, 0, 0, 1], [10, 0, 0, 2], (port, 80), seq, flags, payload)
 }
 
-/// Stream or none, packet and offset of what was found.
+/// Returns the stream (or none), packet and offset of each finding.
 fn told(found: &[StreamFinding]) -> Vec<(Option<u64>, u64, u64)> {
     found.iter().map(|found| (found.stream, found.packet, found.finding.offset)).collect()
 }
@@ -60,11 +61,12 @@ fn told(found: &[StreamFinding]) -> Vec<(Option<u64>, u64, u64)> {
 struct Case {
     signatures: Vec<Vec<u8>>,
     texts: Vec<Vec<u8>>,
-    /// Of which text, from where to where, in the order in which they are sent.
+    /// The segments in the order in which they are sent: the text, and the range of its bytes.
     segments: Vec<(usize, usize, usize)>,
 }
 
-/// Texts with signatures in them, cut into segments that come in some disorder, more than once or not at all.
+/// Generates texts that contain signatures, cut into segments that arrive out of order, more than
+/// once or not at all.
 fn case() -> impl Strategy<Value = Case> {
     let alphabet = prop_oneof![Just(2u64), Just(4), Just(256)];
     let length = prop_oneof![1usize..=8, 1usize..=40, 1usize..=300];
@@ -123,9 +125,10 @@ proptest! {
         cases: 300, rng_seed: RngSeed::Fixed(11), failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// Pieces of many things in turn, against each of them as a whole; told with the piece in which they end.
+    /// Compares interleaved pieces of several texts with each text as a whole. Findings come with
+    /// the piece in which they end.
     #[test]
-    fn pieces_in_turn_are_as_good_as_the_whole(case in case(), gates: bool, rate in prop_oneof![Just(0.001), Just(0.3)]) {
+    fn interleaved_pieces_have_the_findings_of_the_whole(case in case(), gates: bool, rate in prop_oneof![Just(0.001), Just(0.3)]) {
         let scanner = Scanner::with(&case.signatures, &Settings { gates, rate, seed: 1 }).unwrap();
         let automaton = automaton(&scanner);
         let mut search = scanner.search();
@@ -154,9 +157,9 @@ proptest! {
         prop_assert_eq!(search.stats().bytes, done.iter().sum::<usize>() as u64);
     }
 
-    /// Against a model that has a place for each byte, and knows which packet brought it first.
+    /// Compares with a model that records for each byte which packet brought it first.
     #[test]
-    fn what_was_put_together_is_searched_exactly(case in case()) {
+    fn reassembled_streams_are_searched_exactly(case in case()) {
         let scanner = Scanner::new(&case.signatures).unwrap();
         let automaton = automaton(&scanner);
         let mut frames: Vec<_> = (0..case.texts.len() as u16).map(|port| segment(port, 99, "S", b"")).collect();
@@ -199,7 +202,7 @@ proptest! {
 }
 
 #[test]
-fn a_signature_is_told_when_its_last_byte_can_be_delivered() {
+fn signature_is_reported_when_its_last_byte_is_delivered() {
     let scanner = Scanner::new(["evil", "a much longer signature that is never there"]).unwrap();
     let mut search = scanner.search();
     let mut streams = StreamSearch::new(&mut search, Limits::default());
@@ -213,12 +216,12 @@ fn a_signature_is_told_when_its_last_byte_can_be_delivered() {
             ControlFlow::Continue(())
         });
     }
-    // After the third packet, of the second.
+    // It is reported after the third packet, and ends in the second.
     assert_eq!(after, [(3, 2, 3, (1, 80))]);
 }
 
 #[test]
-fn nothing_is_found_across_a_gap_and_all_on_both_sides() {
+fn signatures_are_found_on_both_sides_of_a_gap_but_not_across() {
     let scanner = Scanner::new(["evil"]).unwrap();
     let frames = [segment(1, 0, "", b"evil ev"), segment(1, 8, "", b"il evil")];
     let found = search(&scanner, Limits::default(), &frames);
@@ -232,7 +235,7 @@ fn nothing_is_found_across_a_gap_and_all_on_both_sides() {
 }
 
 #[test]
-fn other_streams_and_datagrams_do_not_mix() {
+fn streams_and_datagrams_are_searched_separately() {
     let scanner = Scanner::new(["evil"]).unwrap();
     let datagram = |payload: &[u8]| udp([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), (1, 80), payload);
     let frames = [
@@ -249,28 +252,28 @@ fn other_streams_and_datagrams_do_not_mix() {
 }
 
 #[test]
-fn overlaps_and_false_ends_hide_nothing_that_is_whole() {
+fn overlaps_and_false_ends_do_not_hide_a_whole_signature() {
     let scanner = Scanner::new(["evil"]).unwrap();
-    // Other bytes in place of those that came: as a packet.
+    // Bytes sent in place of delivered ones are searched as a packet.
     let frames = [segment(1, 0, "", b"good"), segment(1, 0, "", b"evil"), segment(1, 0, "", b"good")];
     assert_eq!(told(&search(&scanner, Limits::default(), &frames)), [(None, 2, 0)]);
-    // In place of those that wait, and in part.
+    // Bytes sent in place of waiting ones, and only in part.
     let frames = [segment(1, 0, "", b"a"), segment(1, 5, "", b"good"), segment(1, 4, "", b"evils")];
     assert_eq!(told(&search(&scanner, Limits::default(), &frames)), [(None, 3, 0)]);
-    // Before the first byte of a stream that was running already: another stream.
+    // Bytes before the first byte of a stream that was already running are another stream.
     let frames = [segment(1, 50, "", b"good"), segment(1, 40, "", b"evil")];
     assert_eq!(told(&search(&scanner, Limits::default(), &frames)), [(Some(1), 2, 0)]);
-    // An end that is none.
+    // A false end.
     let frames = [segment(1, 0, "F", b"ev"), segment(1, 2, "", b"il")];
     assert_eq!(told(&search(&scanner, Limits::default(), &frames)), [(Some(0), 2, 0)]);
-    // Too late for a gap that was passed: another stream as well.
+    // Bytes too late for a skipped gap are another stream, too.
     let limits = Limits { waiting: 0, ..Limits::default() };
     let frames = [segment(1, 0, "", b"a"), segment(1, 5, "", b"good"), segment(1, 1, "", b"evil")];
     assert_eq!(told(&search(&scanner, limits, &frames)), [(Some(1), 3, 0)]);
 }
 
 #[test]
-fn little_is_kept_and_nothing_of_streams_that_are_gone() {
+fn little_is_kept_of_streams_and_nothing_after_they_end() {
     let scanner = Scanner::new([letters(1, 256, 300), letters(2, 256, 60_000), b"evil".to_vec()]).unwrap();
     let mut search = scanner.search();
     let limits = Limits { streams: 50, ..Limits::default() };
@@ -284,9 +287,10 @@ fn little_is_kept_and_nothing_of_streams_that_are_gone() {
         let _ = streams.push(&packet, |_| ControlFlow::Break(()));
         most = most.max(streams.kept());
     }
-    // Of up to 164 tails a third has 40 bytes; of the others hardly any has more than the seven before an end.
+    // Of up to 164 tails, a third has 40 bytes; of the others, hardly any has more than the last
+    // seven bytes.
     assert!((500..164 * 40).contains(&most), "{most}");
-    // A signature that has begun is kept as far as it has come.
+    // A signature that has begun is kept as far as it has arrived.
     let mut search = scanner.search();
     let mut streams = StreamSearch::new(&mut search, limits);
     let long = letters(2, 256, 60_000);
@@ -306,7 +310,7 @@ fn little_is_kept_and_nothing_of_streams_that_are_gone() {
 }
 
 #[test]
-fn in_real_connections_the_findings_are_those_of_an_exact_search() {
+fn findings_in_real_connections_are_those_of_an_exact_search() {
     let signatures = ["HTTP/1.1", "Host: ", "\r\n\r\n", "\r\n", "Content-Length", "</html>", "e"];
     let scanner = Scanner::new(signatures).unwrap();
     let automaton = automaton(&scanner);

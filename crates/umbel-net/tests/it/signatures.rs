@@ -1,4 +1,5 @@
-//! What the scanner promises: the findings of an exact search, always, and the costs that theory says.
+//! The promises of the scanner: always the findings of an exact search, and the costs predicted by
+//! theory.
 
 use crate::common::real_captures;
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -14,13 +15,13 @@ use umbel_net::signatures::{
     Circuit, Finding, MAX_LENGTH, Scanner, Settings, chance_of_any, lengths, vain_probes,
 };
 
-/// The signatures without repetitions, by the naive way.
+/// Returns the signatures without duplicates, computed naively.
 fn distinct(signatures: &[Vec<u8>]) -> Vec<&[u8]> {
     let mut seen = std::collections::HashSet::new();
     signatures.iter().map(Vec::as_slice).filter(|signature| seen.insert(*signature)).collect()
 }
 
-/// What an exact search finds.
+/// Returns the findings of an exact search.
 fn exact(signatures: &[Vec<u8>], data: &[u8]) -> Vec<Finding> {
     let distinct = distinct(signatures);
     let automaton = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&distinct).unwrap();
@@ -32,7 +33,7 @@ fn exact(signatures: &[Vec<u8>], data: &[u8]) -> Vec<Finding> {
     found
 }
 
-/// What the scanner finds in pieces of these sizes, which are used over and over.
+/// Returns the scanner's findings in pieces of these sizes, which are used in a cycle.
 fn in_pieces(scanner: &Scanner, data: &[u8], sizes: &[usize]) -> Vec<Finding> {
     let mut search = scanner.search();
     let mut findings = Vec::new();
@@ -55,12 +56,13 @@ fn in_pieces(scanner: &Scanner, data: &[u8], sizes: &[usize]) -> Vec<Finding> {
     findings
 }
 
-/// So many bytes of an alphabet of so many letters, different for each seed.
+/// Returns `count` bytes of an alphabet of this many letters, different for each seed.
 fn letters(seed: u64, alphabet: u64, count: usize) -> Vec<u8> {
     (0..count as u64).map(|i| (Digest::from_hash(i).salted(seed).get() % alphabet) as u8).collect()
 }
 
-/// Signatures and data with some of them in it: of a small alphabet, of all bytes, or of one letter.
+/// Generates signatures, and data that contains some of them: from one letter, a small alphabet, or
+/// all bytes.
 fn case() -> impl Strategy<Value = (Vec<Vec<u8>>, Vec<u8>)> {
     let alphabet = prop_oneof![Just(1u64), Just(2), Just(4), Just(256)];
     let length = prop_oneof![1usize..=3, 1usize..=20, 1usize..=300, Just(8), Just(16)];
@@ -71,9 +73,9 @@ fn case() -> impl Strategy<Value = (Vec<Vec<u8>>, Vec<u8>)> {
         for (length, number, from) in pieces {
             let at = |count: usize| (number >> 8) as usize % count.max(1);
             signatures.push(match from {
-                // Cut out of the data, where it is then found.
+                // Cut from the data, where it is then found.
                 0 if data.len() > length => data[at(data.len() - length)..][..length].to_vec(),
-                // The start or the end of another one, or that one again.
+                // The start or the end of another signature, or all of it again.
                 1 if !signatures.is_empty() => {
                     let other = &signatures[at(signatures.len())];
                     let part = length.min(other.len());
@@ -85,7 +87,7 @@ fn case() -> impl Strategy<Value = (Vec<Vec<u8>>, Vec<u8>)> {
                 }
                 _ => letters(number, alphabet, length),
             });
-            // Planted, at the very end too.
+            // Planted in the data, sometimes at the very end.
             if from == 2 {
                 let signature = &signatures[signatures.len() - 1];
                 match data.len().checked_sub(length) {
@@ -107,7 +109,7 @@ proptest! {
     })]
 
     #[test]
-    fn the_findings_are_those_of_an_exact_search(
+    fn findings_are_those_of_an_exact_search(
         (signatures, data) in case(),
         rate in prop_oneof![Just(0.001), Just(0.3)],
         gates: bool,
@@ -122,7 +124,7 @@ proptest! {
 }
 
 #[test]
-fn many_signatures_of_all_lengths_are_found_where_they_were_planted() {
+fn planted_signatures_of_all_lengths_are_found() {
     let signatures: Vec<Vec<u8>> =
         (0..30_000).map(|number| letters(number, 256, 1 + number as usize % 300)).collect();
     let mut data = letters(1 << 40, 256, 1 << 20);
@@ -134,19 +136,19 @@ fn many_signatures_of_all_lengths_are_found_where_they_were_planted() {
     let found = scanner.find(&data);
     assert_eq!(found, exact(&signatures, &data));
     let long = found.iter().filter(|finding| scanner.signature(finding.signature).unwrap().len() > 3);
-    assert!(long.count() > 1000, "not only those that are everywhere");
+    assert!(long.count() > 1000, "not only the short ones that occur everywhere");
     assert_eq!(scanner.lengths().collect::<Vec<_>>(), (1..=300).collect::<Vec<_>>());
 }
 
 #[test]
-fn pieces_of_one_byte_are_as_good_as_the_whole() {
+fn pieces_of_one_byte_have_the_findings_of_the_whole() {
     let signatures = vec![b"aa".to_vec(), b"a".to_vec(), b"aabaab".to_vec(), b"abaabaaba".to_vec()];
     let data = b"aabaabaabaaba".repeat(20);
     let scanner = Scanner::new(&signatures).unwrap();
     let expected = exact(&signatures, &data);
     assert!(expected.len() > 300, "{}", expected.len());
     assert_eq!(in_pieces(&scanner, &data, &[1]), expected);
-    // The same search is ready for other data, and for what comes whole.
+    // The same search is ready for other data, in pieces or whole.
     let mut search = scanner.search();
     for _ in 0..2 {
         let mut count = 0;
@@ -162,7 +164,7 @@ fn pieces_of_one_byte_are_as_good_as_the_whole() {
 }
 
 #[test]
-fn a_search_stops_when_it_is_told_to() {
+fn search_stops_when_the_callback_breaks() {
     let scanner = Scanner::new(["a"]).unwrap();
     let mut told = 0;
     let flow = scanner.search().whole(&[b'a'; 10_000], |finding| {
@@ -173,7 +175,7 @@ fn a_search_stops_when_it_is_told_to() {
 }
 
 #[test]
-fn the_shortest_and_the_longest_are_taken_and_others_refused() {
+fn signatures_of_1_to_65535_bytes_are_accepted_and_others_refused() {
     let longest = vec![0; MAX_LENGTH];
     let scanner = Scanner::new([&longest[..], &[0]]).unwrap();
     assert_eq!((scanner.longest(), scanner.len()), (MAX_LENGTH, 2));
@@ -190,7 +192,7 @@ fn the_shortest_and_the_longest_are_taken_and_others_refused() {
 }
 
 #[test]
-fn numbers_follow_the_order_without_repetitions() {
+fn signatures_are_numbered_in_order_without_duplicates() {
     let scanner = Scanner::new(["long one", "b", "long one", "a", "b"]).unwrap();
     let all: Vec<_> = (0..scanner.len()).map(|number| scanner.signature(number).unwrap()).collect();
     assert_eq!(all, [&b"long one"[..], b"b", b"a"]);
@@ -202,7 +204,7 @@ fn numbers_follow_the_order_without_repetitions() {
     }
 }
 
-/// Signatures of these lengths, and random data in which they are not.
+/// Returns signatures of these lengths, and random data that does not contain them.
 fn absent(build: u64, each: u64, lengths: std::ops::Range<usize>) -> (Vec<Vec<u8>>, Vec<u8>) {
     let signatures = lengths.flat_map(|length| {
         (0..each).map(move |number| letters(build << 40 | (length as u64) << 32 | number, 256, length))
@@ -211,9 +213,9 @@ fn absent(build: u64, each: u64, lengths: std::ops::Range<usize>) -> (Vec<Vec<u8
 }
 
 #[test]
-fn without_gates_the_exact_table_is_asked_in_vain_as_often_as_theory_says() {
+fn lookups_in_vain_without_gates_match_the_theory() {
     let rate = 0.01;
-    // The size of a filter is rounded up, so it is a little better than it has to be.
+    // The size of a filter is rounded up, so it is a little better than required.
     let filter = Bloom::<Blocked>::with_capacity(10_000, rate).unwrap();
     let rate_of_filter = filter.predicted_rate(10_000).unwrap();
     let (mut bytes, mut vain) = (0, 0);
@@ -224,19 +226,20 @@ fn without_gates_the_exact_table_is_asked_in_vain_as_often_as_theory_says() {
         let _ = search.whole(&data, |_| ControlFlow::Break(()));
         let stats = search.stats();
         assert_eq!(stats.confirmed, 0);
-        // At the last places not all lengths have room.
+        // At the last places, not all lengths fit.
         assert_eq!(stats.probes, (20..30).map(|length| stats.bytes - length + 1).sum());
         bytes += stats.bytes;
         vain += stats.candidates;
     }
     let expected = vain_probes(10, rate_of_filter) * bytes as f64;
-    // The rate of a filter is within 2 % of its prediction; then four standard deviations of the count.
+    // The rate of a filter is within 2 % of its prediction; add four standard deviations of the
+    // count.
     let tolerance = 0.02 * expected + 4.0 * expected.sqrt();
     assert!((vain as f64 - expected).abs() < tolerance, "{vain} instead of {expected}, {rate_of_filter}");
 }
 
 #[test]
-fn gates_spare_the_filters_of_the_lengths_nearly_all_questions() {
+fn gates_avoid_nearly_all_lookups_by_length() {
     let (signatures, data) = absent(9, 2_000, 8..65);
     let scanner = Scanner::new(&signatures).unwrap();
     let mut search = scanner.search();
@@ -244,14 +247,15 @@ fn gates_spare_the_filters_of_the_lengths_nearly_all_questions() {
     let stats = search.stats();
     let expected = stats.bytes as f64 * 0.001;
     assert!((stats.passed as f64) < 1.1 * expected + 4.0 * expected.sqrt(), "{stats:?}");
-    // Of a place that passed by mistake the eight lengths up to 15 are asked, hardly ever more.
+    // At a place that passed by mistake, the eight lengths up to 15 are tested, and hardly ever
+    // more.
     assert!(stats.probes < 9 * stats.passed, "{stats:?}");
     let memory = scanner.memory();
     assert!(memory.gates > memory.filters && memory.filters > 57 * 2_000 && memory.exact > 57 * 2_000 * 36);
 }
 
 #[test]
-fn the_numbers_of_the_paper_without_its_slips() {
+fn throughput_matches_the_paper_with_its_slips_corrected() {
     assert_eq!(vain_probes(10, 1e-3), 0.01);
     assert!((chance_of_any(10, 1e-3) - 0.00996).abs() < 5e-6);
     assert_eq!((lengths(3, 26), lengths(8, 8), lengths(9, 8)), (24, 1, 0));
@@ -260,12 +264,12 @@ fn the_numbers_of_the_paper_without_its_slips() {
         let expected = 3.2 / (1920.0 * rate + 1.019);
         assert!((paper.throughput(rate) / 1e9 - expected).abs() < 1e-9);
     }
-    // One engine that need not ask anything takes a byte in each tick.
+    // An engine without lookups in the exact table processes a byte in each tick.
     let one = Circuit { engines: 1, lengths: 1, matches: 0.0, ..paper };
     assert_eq!(one.throughput(0.0), 8.0 * 100e6);
 }
 
-/// Signatures of 1 to 300 bytes: a third cut out of these captures, the others random.
+/// Returns signatures of 1 to 300 bytes: a third cut from these captures, the others random.
 fn rules_for(payloads: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let cut = |number: u64| {
         let random = Digest::from_hash(number).salted(1).get();
@@ -284,7 +288,7 @@ fn rules_for(payloads: &[Vec<u8>]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn in_all_real_captures_the_findings_are_those_of_an_exact_search() {
+fn findings_in_real_captures_are_those_of_an_exact_search() {
     let mut payloads = Vec::new();
     for path in real_captures() {
         let mut reader = Reader::open(&path).unwrap();

@@ -1,4 +1,5 @@
-//! Streams: every byte once and in order, whatever the segments look like; and bounds that hold whatever is sent.
+//! Streams: every byte is delivered once and in order, whatever the segments look like; and limits
+//! hold whatever is sent.
 
 use crate::common::{real_captures, tcp};
 use proptest::prelude::*;
@@ -6,7 +7,7 @@ use std::collections::BTreeMap;
 use umbel_net::capture::streams::{Ending, Event, Limits, Piece, Streams};
 use umbel_net::capture::{Flow, Link, Packet, Reader, Timestamp};
 
-/// What was delivered of each stream, by its number.
+/// The events of each stream, by its number.
 #[derive(Debug, Default)]
 struct Heard {
     streams: BTreeMap<u64, Told>,
@@ -25,18 +26,14 @@ impl Heard {
         let told = self.streams.entry(piece.stream).or_default();
         assert_eq!(*told.flow.get_or_insert(piece.flow), piece.flow);
         let gaps: u64 = told.gaps.iter().map(|(_, length)| length).sum();
-        assert_eq!(
-            piece.offset,
-            told.bytes.len() as u64 + gaps,
-            "offsets count what came and what is missing"
-        );
+        assert_eq!(piece.offset, told.bytes.len() as u64 + gaps, "offsets count delivered and missing bytes");
         match piece.event {
             Event::Bytes(bytes) => {
                 assert!(!bytes.is_empty());
                 told.bytes.extend(bytes);
             }
             Event::Gap(length) => told.gaps.push((piece.offset, length)),
-            Event::End(why) => assert_eq!(told.end.replace(why), None, "an end is told once"),
+            Event::End(why) => assert_eq!(told.end.replace(why), None, "an end is reported once"),
         }
     }
 
@@ -49,7 +46,7 @@ impl Heard {
     }
 }
 
-/// A segment from a port, at a second.
+/// A segment: its port, second, sequence number, flags and text.
 struct Segment(u16, u64, u32, &'static str, &'static str);
 
 fn push(streams: &mut Streams, heard: &mut Heard, frame: &[u8], second: u64) {
@@ -68,22 +65,22 @@ fn hear(streams: &mut Streams, segments: &[Segment]) -> Heard {
 }
 
 #[test]
-fn a_connection_from_its_first_byte_to_its_end() {
+fn connection_is_delivered_from_its_first_byte_to_its_end() {
     let mut streams = Streams::default();
     let heard = hear(
         &mut streams,
         &[
-            // The first byte has the number after SYN's, around the end of the numbers.
+            // The first byte follows the SYN, and sequence numbers wrap around.
             Segment(1, 0, u32::MAX - 2, "S", ""),
             Segment(1, 0, u32::MAX - 2, "S", ""),
             Segment(1, 0, u32::MAX - 1, "", "ab"),
             Segment(1, 0, 2, "", "ef"),
             Segment(1, 0, 0, "", "cd"),
             Segment(1, 0, 4, "F", "gh"),
-            // All of it again, which is no new stream.
+            // All of it again, which does not start a new stream.
             Segment(1, 0, u32::MAX - 1, "", "ab"),
             Segment(1, 0, 4, "F", "gh"),
-            // Ports used again.
+            // The ports are reused.
             Segment(1, 9, 1000, "S", ""),
             Segment(1, 9, 1001, "", "again"),
         ],
@@ -94,7 +91,7 @@ fn a_connection_from_its_first_byte_to_its_end() {
 }
 
 #[test]
-fn resets_and_sudden_starts_lose_nothing() {
+fn resets_and_sudden_starts_lose_no_bytes() {
     let mut streams = Streams::default();
     let heard = hear(
         &mut streams,
@@ -119,23 +116,23 @@ fn resets_and_sudden_starts_lose_nothing() {
 }
 
 #[test]
-fn a_gap_is_passed_when_too_much_waits_for_it() {
+fn gap_is_skipped_when_too_many_bytes_wait() {
     let limits = Limits { waiting: 400, ..Limits::default() };
     let mut streams = Streams::new(limits);
     let mut segments = vec![Segment(1, 0, 0, "", "start")];
     segments.extend((0..6).map(|at| Segment(1, 0, 20 + 10 * at, "", "0123456789")));
     let mut heard = hear(&mut streams, &segments);
     let told = &heard.streams[&0];
-    assert_eq!(told.gaps, [(5, 15)], "after the sixth, which makes it 444 with what keeping them takes");
+    assert_eq!(told.gaps, [(5, 15)], "after the sixth segment, which makes it 444 bytes with overhead");
     assert_eq!(told.bytes.len(), 65);
     assert_eq!((streams.counts().gaps, streams.counts().missing, streams.waiting()), (1, 15, 0));
-    // What came since the gap is repeated.
+    // Bytes delivered since the gap are repeated.
     push(&mut streams, &mut heard, &tcp([10, 0, 0, 1], [10, 0, 0, 2], (1, 80), 20, "", b"0123456789"), 0);
     assert_eq!((heard.streams.len(), streams.counts().repeated), (1, 10));
-    // What was missing is too late for this stream, and begins another.
+    // The missing bytes are too late for this stream, and begin another.
     push(&mut streams, &mut heard, &tcp([10, 0, 0, 1], [10, 0, 0, 2], (1, 80), 5, "", b"too late"), 0);
     assert_eq!((heard.streams[&0].bytes.len(), heard.streams[&0].end), (65, Some(Ending::Rewound)));
-    // At the end of the capture nothing waits any more.
+    // At the end of the capture, waiting bytes are delivered.
     push(&mut streams, &mut heard, &tcp([10, 0, 0, 1], [10, 0, 0, 2], (1, 80), 90, "", b"last"), 0);
     streams.finish(|piece| heard.hear(piece));
     let told = &heard.streams[&1];
@@ -146,14 +143,16 @@ fn a_gap_is_passed_when_too_much_waits_for_it() {
     assert!(streams.is_empty());
 }
 
-/// What a receiver ignores, since it is outside of its window, must not hide what it takes.
+/// Segments that a receiver ignores, since they are outside its window, must not hide the ones it
+/// accepts.
 #[test]
-fn nothing_that_is_sent_far_ahead_hides_what_follows() {
+fn segments_far_ahead_do_not_hide_the_bytes_that_follow() {
     let far = 1 << 30;
     let secret = ["se", "cr", "et"];
     let real = |first: u32| (0..3).map(move |at| Segment(1, 0, first + 2 * at, "", secret[at as usize]));
     let decoys: [&[Segment]; 4] = [
-        // The first that is captured, a false SYN, a false SYN with bytes, and more than may wait.
+        // The first captured segment, a false SYN, a false SYN with bytes, and more bytes than may
+        // wait.
         &[Segment(1, 0, 500 + far, "", "decoy")],
         &[Segment(1, 0, 499, "S", ""), Segment(1, 0, 500 + far, "S", "")],
         &[Segment(1, 0, 499, "S", ""), Segment(1, 0, 500 + far, "S", "decoy")],
@@ -175,7 +174,7 @@ fn nothing_that_is_sent_far_ahead_hides_what_follows() {
 }
 
 #[test]
-fn silent_streams_end() {
+fn idle_streams_end() {
     let mut streams = Streams::default();
     let mut heard = hear(
         &mut streams,
@@ -196,7 +195,7 @@ fn silent_streams_end() {
 }
 
 #[test]
-fn the_longest_silent_makes_room() {
+fn stream_idle_for_the_longest_time_is_evicted() {
     let limits = Limits { streams: 3, ..Limits::default() };
     let mut streams = Streams::new(limits);
     let heard = hear(
@@ -217,13 +216,14 @@ fn the_longest_silent_makes_room() {
 }
 
 #[test]
-fn what_waits_is_bounded_over_all_streams() {
+fn waiting_bytes_of_all_streams_are_bounded() {
     let limits = Limits { streams: 100, waiting: 1000, waiting_together: 5000, ..Limits::default() };
     let mut streams = Streams::new(limits);
     let mut delivered = 0;
     let mut most = 0;
     for at in 0..20_000u32 {
-        // Single bytes, each with a hole before it, five for each of 500 ports in turn; some break off at once.
+        // Single bytes, each after a gap, five for each of 500 ports in turn; some connections are
+        // reset at once.
         let flags = if at % 7 == 0 { "R" } else { "" };
         let seq = 3 * (at % 5 + 5 * (at / 2500));
         let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], ((at / 5 % 500) as u16, 80), seq, flags, b"x");
@@ -235,12 +235,12 @@ fn what_waits_is_bounded_over_all_streams() {
     streams.finish(|piece| delivered += usize::from(matches!(piece.event, Event::Bytes(_))));
     assert!(most > 4000, "{most}");
     assert_eq!(delivered as u64 + streams.counts().repeated, 20_000);
-    assert_eq!(streams.counts().repeated, 0, "no byte came twice");
+    assert_eq!(streams.counts().repeated, 0, "no byte was repeated");
     assert_eq!(streams.waiting(), 0);
 }
 
 #[test]
-fn real_connections_come_out_whole() {
+fn real_connections_are_delivered_completely() {
     let mut total = (0, 0, 0);
     for path in real_captures() {
         let mut reader = Reader::open(&path).unwrap();
@@ -257,19 +257,24 @@ fn real_connections_come_out_whole() {
         let counts = streams.counts();
         let delivered: usize = heard.streams.values().map(|told| told.bytes.len()).sum();
         assert_eq!(counts.delivered, delivered as u64, "{path:?}");
-        assert_eq!(counts.delivered + counts.repeated, payload, "{path:?}: every byte was new or was there");
+        assert_eq!(
+            counts.delivered + counts.repeated,
+            payload,
+            "{path:?}: every byte was delivered or repeated"
+        );
         assert!(heard.streams.values().all(|told| told.end.is_some()), "{path:?}");
         total = (total.0 + counts.delivered, total.1 + counts.gaps, total.2 + counts.streams);
     }
-    // Far more bytes than gaps, as captures of whole connections have it.
+    // Few gaps, as expected of captures of whole connections.
     assert!(total.0 > 1_000_000 && total.2 > 1000 && total.1 * 20 < total.2, "{total:?}");
 }
 
-/// Segments of a text: where each begins and ends, in the order in which they are sent.
+/// Generates the segments of a text: their start and end, in the order in which they are sent.
 fn segments(length: usize) -> impl Strategy<Value = Vec<(usize, usize)>> {
     let jumble = prop::collection::vec((any::<prop::sample::Index>(), 1..50usize, 0..200usize), 1..60);
     jumble.prop_map(move |picks| {
-        // A cover of the whole, and pieces that come again or overlap; moved within a window.
+        // Segments that cover the text, and others that repeat or overlap, shuffled within a
+        // window.
         let step = 1 + picks[0].1;
         let mut all: Vec<(usize, usize)> =
             (0..length).step_by(step).map(|start| (start, (start + step).min(length))).collect();
@@ -288,9 +293,10 @@ fn segments(length: usize) -> impl Strategy<Value = Vec<(usize, usize)>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Against a model that has a place for each byte, and keeps what comes first; overlapping segments do not agree here.
+    /// Compares with a model that keeps the first value of each byte. Overlapping segments disagree
+    /// here.
     #[test]
-    fn every_byte_once_and_the_first_counts(order in segments(700), first in any::<u32>()) {
+    fn every_byte_is_delivered_once_and_the_first_value_counts(order in segments(700), first in any::<u32>()) {
         let mut streams = Streams::default();
         let mut heard = Heard::default();
         let mut model = vec![None; 700];
@@ -304,26 +310,27 @@ proptest! {
             let seq = first.wrapping_add(start as u32);
             let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], (1, 80), seq, "", &bytes);
             push(&mut streams, &mut heard, &frame, 0);
-            // What can be delivered has been.
+            // All bytes that can be delivered have been.
             let ready = model.iter().take_while(|place| place.is_some()).count();
             let delivered = heard.streams.get(&0).map_or(0, |told| told.bytes.len());
             prop_assert_eq!(delivered, ready);
         }
         let told = &heard.streams[&0];
-        let expected: Vec<u8> = model.into_iter().map(|place| place.expect("the whole is covered")).collect();
+        let expected: Vec<u8> = model.into_iter().map(|place| place.expect("every byte is covered")).collect();
         prop_assert_eq!(&told.bytes, &expected);
         prop_assert_eq!((&told.gaps[..], streams.waiting()), (&[][..], 0));
     }
 
-    /// With little room there are gaps and new streams, but every byte comes, in its place.
+    /// With little room there are gaps and new streams, but every byte is delivered at its place.
     #[test]
-    fn little_room_leaves_gaps_and_loses_no_byte(order in segments(700), room in 0..3000usize) {
+    fn little_room_causes_gaps_but_loses_no_byte(order in segments(700), room in 0..3000usize) {
         let mut streams = Streams::new(Limits { waiting: room, ..Limits::default() });
         let mut heard = Heard::default();
         let text: Vec<u8> = (0..700u32).map(|at| (at % 251) as u8).collect();
         let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], (1, 80), 0, "S", b"");
         push(&mut streams, &mut heard, &frame, 0);
-        // Where each stream begins: the first with SYN, others with the segment that they are told with.
+        // The start of each stream: the first begins with the SYN, others with the segment that
+        // starts them.
         let mut starts = vec![0];
         for (start, end) in order {
             let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], (1, 80), 1 + start as u32, "", &text[start..end]);

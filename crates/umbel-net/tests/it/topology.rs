@@ -1,4 +1,5 @@
-//! What networks promise: they are what is published, connected, and the same for the same seed.
+//! The promises of topologies: they match the published networks, are connected, and are the same
+//! for the same seed.
 
 use umbel_net::topology::Graph;
 
@@ -16,7 +17,7 @@ fn published_networks_have_their_nodes_and_links() {
     assert_eq!((abilene.len(), abilene.links()), (11, 14));
     assert_eq!((nsfnet.len(), nsfnet.links()), (14, 21));
     assert!(connected(&abilene) && connected(&nsfnet));
-    // Every node of both can lose a link and still be reached.
+    // Every node of both networks can lose a link and still be reached.
     for graph in [abilene, nsfnet] {
         for node in 0..graph.len() {
             assert!(graph.neighbours(node).iter().all(|link| connected(&graph.without(node, link.to))));
@@ -28,12 +29,13 @@ fn published_networks_have_their_nodes_and_links() {
 #[test]
 fn grown_networks_have_hubs() {
     let graph = Graph::barabasi_albert(2000, 2, 7).unwrap();
-    // One link of the second node, and two of every later one.
+    // One link of the second node, and two of every later node.
     assert_eq!(graph.links(), 1 + 2 * 1998);
     assert!(connected(&graph));
     let degrees = degrees(&graph);
     assert!(degrees.iter().all(|degree| *degree >= 1));
-    // A network of as many links without preference would have no node with more than about 15.
+    // A network with as many links but without preference would have no node with more than about
+    // 15.
     assert!(*degrees.iter().max().unwrap() > 40, "{:?}", degrees.iter().max());
 }
 
@@ -49,7 +51,7 @@ fn waxman_networks_prefer_short_links() {
 }
 
 #[test]
-fn the_seed_decides() {
+fn seed_determines_the_network() {
     let of = |seed| {
         let [grown, near] = [Graph::barabasi_albert(100, 2, seed), Graph::waxman(100, 0.4, 0.2, seed)];
         (format!("{:?}", grown.unwrap()), format!("{:?}", near.unwrap()))
@@ -70,7 +72,7 @@ fn paths_are_shortest_and_next_hops_agree_with_them() {
             path.windows(2).map(of).sum::<u32>()
         };
         for from in 0..graph.len() {
-            // No neighbour is so near that the way over it would be shorter.
+            // No detour over a neighbour is shorter.
             for link in graph.neighbours(from) {
                 assert!(length(from) <= link.length + length(link.to), "{from} to {to}");
             }
@@ -82,7 +84,7 @@ fn paths_are_shortest_and_next_hops_agree_with_them() {
 }
 
 #[test]
-fn trees_have_their_depth() {
+fn trees_have_the_requested_depth() {
     let tree = Graph::tree(3, 4).unwrap();
     assert_eq!((tree.len(), tree.links()), (121, 120));
     assert_eq!(tree.hops(0).iter().flatten().max(), Some(&4));
@@ -90,7 +92,7 @@ fn trees_have_their_depth() {
 }
 
 #[test]
-fn networks_that_cannot_be_are_refused() {
+fn invalid_networks_are_refused() {
     assert!(
         Graph::new(0, &[]).is_err()
             && Graph::new(2, &[(0, 2, 1)]).is_err()

@@ -1,4 +1,5 @@
-//! What traceback promises: the path of a packet is found from one packet, whatever its sender wrote into it.
+//! The promises of traceback: the path of a packet is found from that packet alone, whatever its
+//! sender wrote into it.
 
 use crate::common::real_captures;
 use proptest::prelude::*;
@@ -14,7 +15,7 @@ use umbel_net::traceback::generalized::{self, Formulas, Touched, rate_bound};
 use umbel_net::traceback::spie::{Agent, Invariant, Span, Transform, trace};
 use umbel_net::traceback::{header, walk, walk_paths};
 
-/// A packet of version 4 from a number, with 12 bytes of payload.
+/// Returns an IPv4 packet for a number, with 12 bytes of payload.
 fn packet_4(number: u32) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 32, 1, 2, 0, 0, 64, 17, 9, 9, 10, 0, 0, 1, 10, 0, 0, 2];
     packet.extend(number.to_be_bytes());
@@ -22,7 +23,7 @@ fn packet_4(number: u32) -> Vec<u8> {
     packet
 }
 
-/// The same of version 6.
+/// Returns an IPv6 packet for a number, with 12 bytes of payload.
 fn packet_6(number: u32) -> Vec<u8> {
     let mut packet = vec![0x60, 0, 0, 0, 0, 12, 17, 64];
     packet.extend([0x20; 32]);
@@ -36,13 +37,13 @@ fn digest(packet: &[u8]) -> Digest {
 }
 
 #[test]
-fn routers_change_some_fields_and_the_digest_stays() {
+fn digest_ignores_the_fields_that_routers_change() {
     for (packet, changes) in [(packet_4(7), &[1, 8, 10, 11][..]), (packet_6(7), &[1, 2, 3, 7][..])] {
         for at in 0..packet.len() {
             let mut changed = packet.clone();
             changed[at] ^= 0x01;
             let counts = !changes.contains(&at) && at < packet.len() - 4;
-            // The lowest bits of the first byte: the header's length, or the traffic class.
+            // The lowest bits of the first byte are the header's length, or the traffic class.
             let counts = if at == 0 { packet[0] >> 4 == 4 } else { counts };
             match Invariant::from_packet(&changed) {
                 Ok(_) => assert_eq!(digest(&changed) != digest(&packet), counts, "byte {at}"),
@@ -53,7 +54,7 @@ fn routers_change_some_fields_and_the_digest_stays() {
 }
 
 #[test]
-fn options_and_padding_do_not_count() {
+fn digest_ignores_options_and_padding() {
     let plain = packet_4(7);
     let with = |options: [u8; 4]| {
         let mut packet = plain.clone();
@@ -79,11 +80,11 @@ fn options_and_padding_do_not_count() {
 }
 
 #[test]
-fn what_is_no_packet_is_refused_and_what_is_cut_is_not() {
+fn invalid_packets_are_refused_and_truncated_ones_accepted() {
     for bad in [&b""[..], b"\x45", &[0x45; 19], &[0x44; 40], &[0x60; 39], &[0x50; 60]] {
         assert!(Invariant::from_packet(bad).is_err(), "{bad:?}");
     }
-    // The header alone is enough, whatever it says of more.
+    // The header alone is enough, whatever length it claims.
     assert_eq!(Invariant::from_packet(&packet_4(1)[..20]).unwrap().bytes().len(), 20);
     assert_eq!(Invariant::from_packet(&packet_6(1)[..40]).unwrap().bytes().len(), 40);
     assert_eq!(Invariant::from_packet(&[0x4f; 20]).unwrap().bytes().len(), 20);
@@ -94,14 +95,14 @@ fn agent(seed: u64) -> Agent {
 }
 
 #[test]
-fn pages_are_closed_when_full_or_late_and_the_oldest_is_forgotten() {
+fn pages_close_when_full_or_late_and_the_oldest_is_reused() {
     let mut router = agent(1);
     let memory = router.bytes();
     let packets: Vec<Digest> = (0..350).map(|number| digest(&packet_4(number))).collect();
     for packet in &packets {
         router.forward(*packet, 5).unwrap();
     }
-    // Four pages of 100 were opened, of which three are kept.
+    // Four pages of 100 were opened, and three of them are kept.
     assert_eq!(router.pages(), 3);
     let known = packets.iter().filter(|packet| router.query(**packet, 0..=9).is_some()).count();
     assert_eq!(known, 250);
@@ -111,7 +112,7 @@ fn pages_are_closed_when_full_or_late_and_the_oldest_is_forgotten() {
     assert_eq!(
         (router.pages(), router.bytes()),
         (3, memory),
-        "all memory is taken at the start, and used again"
+        "all memory is allocated at the start and reused"
     );
     assert_eq!(router.query(packets[349], 0..=9), None);
     assert_eq!(router.query(packets[0], 60..=70), Some(packets[0]));
@@ -119,7 +120,7 @@ fn pages_are_closed_when_full_or_late_and_the_oldest_is_forgotten() {
 }
 
 #[test]
-fn a_clock_that_goes_back_loses_nothing() {
+fn clock_that_goes_back_loses_no_packet() {
     let mut router = agent(1);
     for (number, now) in [(1, 1000), (2, 990), (3, 0), (4, 1010)] {
         router.forward(digest(&packet_4(number)), now).unwrap();
@@ -128,8 +129,9 @@ fn a_clock_that_goes_back_loses_nothing() {
 }
 
 #[test]
-fn pages_of_routers_and_times_have_hash_functions_of_their_own() {
-    // At a rate of a half, a page says yes to every other packet; two that are independent agree in half of the cases.
+fn pages_of_different_routers_and_times_are_independent() {
+    // At a rate of one half, a page matches every other packet; two independent pages agree in half
+    // of the cases.
     let span = Span { length: 60, pages: 1 };
     let mut routers: Vec<Agent> = (0..2).map(|seed| Agent::new(seed, 50, 0.5, span).unwrap()).collect();
     let fill =
@@ -153,8 +155,8 @@ fn pages_of_routers_and_times_have_hash_functions_of_their_own() {
 }
 
 #[test]
-fn packets_are_followed_through_translation_tunnels_and_fragments() {
-    // 0 - 1 - 2 - 3, the victim at 3.
+fn packets_are_traced_through_translation_tunnels_and_fragments() {
+    // A chain 0 - 1 - 2 - 3, with the victim at 3.
     let graph = Graph::new(4, &[(0, 1, 1), (1, 2, 1), (2, 3, 1)]).unwrap();
     for how in [Transform::Translated, Transform::Tunnelled, Transform::Fragmented] {
         let mut agents: Vec<Agent> = (0..4).map(agent).collect();
@@ -169,16 +171,16 @@ fn packets_are_followed_through_translation_tunnels_and_fragments() {
             assert_eq!((found.routers, found.origins, found.complete), (vec![0, 1, 2, 3], vec![0], true));
             assert_eq!(agents[1].transformed(packet, 5..=15), Some((before, how)));
         }
-        assert!(trace(&graph, &agents, 3, before, 5..=15).routers.is_empty(), "it never came so far");
-        // With their page, transforms are forgotten.
+        assert!(trace(&graph, &agents, 3, before, 5..=15).routers.is_empty(), "it never got that far");
+        // Transforms are dropped with their page.
         (1..5).for_each(|page| agents[1].forward(before, 60 * page).unwrap());
         assert_eq!(agents[1].transformed(after, 0..=999), None);
     }
 }
 
-/// Headers of a tunnel may all be alike, and a packet may be sent again.
+/// The outer headers of a tunnel may all be alike, and a packet may be sent again.
 #[test]
-fn a_transform_is_found_at_its_time_whatever_came_later() {
+fn transform_is_found_at_its_time_despite_later_ones() {
     let mut router = agent(1);
     let [one, other, after] = [1, 2, 3].map(|number| digest(&packet_4(number)));
     for (before, now) in [(one, 10), (other, 20), (one, 30)] {
@@ -188,14 +190,14 @@ fn a_transform_is_found_at_its_time_whatever_came_later() {
         assert_eq!(router.query(after, times.clone()), Some(before), "{times:?}");
         assert_eq!(router.transformed(after, times), Some((before, Transform::Tunnelled)));
     }
-    // The first is forgotten with its page, and the others are not.
+    // The first note is dropped with its page, and the others are not.
     for (number, now) in [(4, 25), (5, 75), (6, 90)] {
         router.forward(digest(&packet_4(number)), now).unwrap();
     }
     assert_eq!(router.query(after, 15..=25), Some(other));
 }
 
-/// What routers do to a packet on its way: a hop less, and another checksum.
+/// Changes a packet as routers do: one hop less, and another checksum.
 fn hop(packet: &mut [u8]) {
     match packet[0] >> 4 {
         4 => {
@@ -207,7 +209,7 @@ fn hop(packet: &mut [u8]) {
 }
 
 #[test]
-fn packets_of_real_captures_are_followed_back() {
+fn packets_of_real_captures_are_traced() {
     let graph = Graph::abilene();
     let victim = 10;
     let span = Span { length: 60, pages: 2 };
@@ -229,7 +231,8 @@ fn packets_of_real_captures_are_followed_back() {
         }
     }
     assert!(sent.len() > 10_000 && agents.iter().all(|agent| agent.pages() == 1));
-    // Packets that are alike, as those that come again, have all their paths; of most there is one.
+    // Packets with equal digests, such as retransmissions, have all their paths; most packets have
+    // one.
     let mut alone = 0;
     for (from, packet) in &sent {
         let found = trace(&graph, &agents, victim, *packet, 5..=15);
@@ -240,9 +243,10 @@ fn packets_of_real_captures_are_followed_back() {
     assert!(f64::from(alone) > 0.9 * sent.len() as f64, "{alone} of {}", sent.len());
 }
 
-/// Where a walk ends somebody is blocked: mostly a sender, and sometimes an innocent who seemed to be one.
+/// The origins found by a walk are blocked: mostly senders, and sometimes an innocent who appears
+/// to be one.
 #[test]
-fn who_is_found_is_blocked_with_few_others() {
+fn traced_senders_are_blocked_with_few_innocents() {
     let graph = Graph::barabasi_albert(500, 2, 1).unwrap();
     let addresses: Vec<_> = (0..graph.len()).map(|node| graph.address(node)).collect();
     let plain: Vec<_> =
@@ -252,7 +256,8 @@ fn who_is_found_is_blocked_with_few_others() {
         .collect();
     let victim = 499;
     let attackers: Vec<usize> = (0..20).map(|number| 100 + 17 * number).collect();
-    // Blocked attackers and innocents, if each attack packet starts with this in its header.
+    // The numbers of blocked attackers and innocents, if each attack packet starts with this
+    // header.
     let blocked = |start: Mask<8>, generalised: bool, backend: Backend| {
         let options = Options { backend, capacity: 1000, rate: 1e-3, ..Options::default() };
         let mut list = Blocklist::new(&options, Timestamp::from_millis(0)).unwrap();
@@ -277,7 +282,8 @@ fn who_is_found_is_blocked_with_few_others() {
         (guilty, all - guilty)
     };
     for backend in [Backend::Exact, Backend::Aging { generations: 4 }] {
-        // An honest header betrays all of the 20; and the aging list, which keeps no names, blocks hardly anybody more.
+        // An honest header reveals all 20 attackers; the aging list, which stores no addresses,
+        // blocks hardly any others.
         let (guilty, innocent) = blocked(Mask::EMPTY, false, backend);
         assert!(guilty == 20 && innocent <= 10, "{backend}: {guilty} and {innocent} innocent");
         // A header full of ones turns the blocklist against the network.
@@ -289,7 +295,7 @@ fn who_is_found_is_blocked_with_few_others() {
 }
 
 #[test]
-fn a_walk_stops_where_it_is_told() {
+fn walk_stops_at_the_limit() {
     let graph = Graph::barabasi_albert(50, 3, 1).unwrap();
     let all = walk_paths(&graph, 0, (), 500, |_, ()| Some(()));
     assert!(!all.complete, "there are far more simple paths");
@@ -302,7 +308,7 @@ fn a_walk_stops_where_it_is_told() {
 }
 
 #[test]
-fn all_ones_defeat_the_plain_header_and_not_the_generalised_one() {
+fn all_ones_defeat_the_plain_header_but_not_the_generalized_one() {
     let graph = Graph::barabasi_albert(300, 2, 1).unwrap();
     let nodes = || (0..graph.len()).map(|node| graph.address_bytes(node));
     let plain: Vec<_> = nodes().map(|address| header::Router::<8>::new(&address, 1, 5)).collect();
@@ -313,12 +319,12 @@ fn all_ones_defeat_the_plain_header_and_not_the_generalised_one() {
 }
 
 #[test]
-fn reset_wins_and_the_arrays_undo_what_came_later() {
+fn reset_wins_and_touched_bits_of_later_routers_are_ignored() {
     let first = generalized::Router::<1>::from_positions(&[0, 1], &[1, 2]);
     let mut filter = Mask::FULL;
     first.mark(&mut filter);
     assert!(!filter.has(0) && !filter.has(1) && filter.has(2) && first.may_have_marked(&filter));
-    // A later one sets what the first had reset.
+    // A later router sets a bit that the first had reset.
     let second = generalized::Router::<1>::from_positions(&[5], &[0]);
     second.mark(&mut filter);
     assert!(!first.may_have_marked(&filter));
@@ -327,14 +333,14 @@ fn reset_wins_and_the_arrays_undo_what_came_later() {
 }
 
 #[test]
-fn the_bounds_are_as_printed() {
+fn bounds_match_the_published_ones() {
     for (k0, k1, bound) in [(1, 1, 0.25), (2, 2, 0.0625), (2, 3, 0.0346), (4, 4, 0.0039)] {
         assert!((rate_bound(k0, k1) - bound).abs() < 5e-5, "{k0}, {k1}");
     }
 }
 
 #[test]
-fn false_negatives_of_the_oldest_are_as_printed() {
+fn false_negatives_of_the_oldest_element_match_the_published_ones() {
     let many = 1 << 20;
     let oldest = |ratio, k0, k1, n: u64| Formulas::new(ratio * n, k0, k1).unwrap().false_negative(n - 1);
     for (ratio, k0, k1, printed) in
@@ -346,7 +352,7 @@ fn false_negatives_of_the_oldest_are_as_printed() {
 }
 
 #[test]
-fn rates_of_256_bits_and_16_elements_are_as_printed_and_as_measured() {
+fn rates_of_256_bits_and_16_elements_match_published_and_measured_ones() {
     let formulas = Formulas::new(256, 4, 4).unwrap();
     for (zeros, printed) in [(1.0, 0.00071), (0.0, 0.00068), (0.5, 0.0042)] {
         assert!((formulas.false_positives(16, zeros) - printed).abs() < printed * 0.01);
@@ -362,12 +368,12 @@ fn rates_of_256_bits_and_16_elements_are_as_printed_and_as_measured() {
         missed += routers.iter().filter(|router| !router.may_have_marked(&filter)).count() as u32;
     }
     let measured = f64::from(missed) / (builds * 16) as f64;
-    // The mean of a build deviates by about an eighth; the formula takes bits as independent.
+    // The mean of a build deviates by about an eighth; the formula assumes independent bits.
     assert!((measured - mean).abs() < 4.0 * 0.125 / (builds as f64).sqrt() + 0.005, "{measured}");
 }
 
 #[test]
-fn formulas_of_no_filter_are_refused() {
+fn formulas_of_invalid_filters_are_refused() {
     assert!(Formulas::new(0, 1, 1).is_err() && Formulas::new(8, 0, 0).is_err());
     assert!(Formulas::new(1, 1, 1).unwrap().false_positives(3, 0.5).is_finite());
 }
@@ -375,9 +381,10 @@ fn formulas_of_no_filter_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, rng_seed: RngSeed::Fixed(8), failure_persistence: None, ..Default::default() })]
 
-    /// Whatever the sender wrote into the header, and however many routers undo what others did.
+    /// This holds whatever the sender wrote into the header, and however many routers undo the
+    /// marks of others.
     #[test]
-    fn the_path_is_never_missed(seed: u64, nodes in 2usize..80, ends: [u16; 2], start: [u32; 2]) {
+    fn path_is_never_missed(seed: u64, nodes in 2usize..80, ends: [u16; 2], start: [u32; 2]) {
         let graph = Graph::barabasi_albert(nodes, 1, seed).unwrap();
         let [from, to] = ends.map(|end| usize::from(end) % nodes);
         let path = graph.path(from, to);
@@ -397,7 +404,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(packet: Vec<u8>, first in prop::sample::select(vec![0x45u8, 0x4f, 0x60, 0x6f])) {
+    fn random_packets_do_not_panic(packet: Vec<u8>, first in prop::sample::select(vec![0x45u8, 0x4f, 0x60, 0x6f])) {
         let _ = Invariant::from_packet(&packet);
         let _ = Invariant::from_packet(&[vec![first], packet].concat());
     }

@@ -1,5 +1,5 @@
-//! What cutting by content promises: excerpts are cut as payloads are, no block is too long, a long excerpt always has one, and pieces
-//! of a stream give what the whole gives.
+//! The promises of winnowing: excerpts are cut as payloads are, no block is too long, a long
+//! excerpt always has one, and the pieces of a stream have the blocks of the whole.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -21,14 +21,14 @@ fn digests(blocks: &[Block]) -> HashSet<Digest> {
     blocks.iter().map(|block| block.digest).collect()
 }
 
-/// How many blocks there are of each kind.
+/// Returns the number of occurrences of each block.
 fn counted(blocks: &[Block]) -> HashMap<Block, usize> {
     let mut counts = HashMap::new();
     blocks.iter().for_each(|block| *counts.entry(*block).or_default() += 1);
     counts
 }
 
-/// Payloads of few or many kinds of bytes, with runs of one byte and with repetitions.
+/// Generates payloads of few or many byte values, with runs of one byte and with repetitions.
 fn payloads(longest: usize) -> impl Strategy<Value = Vec<u8>> {
     let run = prop_oneof![
         4 => (1u16..=256).prop_flat_map(|kinds| {
@@ -74,9 +74,9 @@ proptest! {
         }
     }
 
-    /// With a longer overlap, where a block ends does not tell where the next one begins.
+    /// With a longer overlap, the end of a block does not determine the start of the next.
     #[test]
-    fn blocks_follow_each_other_and_none_is_too_long(
+    fn blocks_are_adjacent_and_none_is_too_long(
         payload in payloads(1000),
         window in 1usize..70,
         overlap in 0usize..=8,
@@ -94,7 +94,7 @@ proptest! {
                 let content = |block: &Block| &payload[block.start as usize..block.end as usize];
                 prop_assert_ne!(content(pair[0]), content(pair[1]));
                 let (boundary, next) = (pair[0].end - overlap as u64, pair[1].start);
-                // What was left out between them repeats the first one, again and again.
+                // The bytes left out between two blocks repeat the first one.
                 let step = boundary - pair[0].start;
                 prop_assert_eq!(next.checked_sub(boundary).map(|gap| gap % step), Some(0));
                 for start in (boundary..next).step_by(step as usize) {
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn pieces_of_a_stream_give_what_the_whole_gives(
+    fn pieces_of_a_stream_have_the_blocks_of_the_whole(
         payload in payloads(1000),
         cuts in prop::collection::vec(0usize..1000, 0..30),
         window in 1usize..70,
@@ -118,7 +118,7 @@ proptest! {
         places.extend([0, payload.len()]);
         places.sort_unstable();
         let (mut cutter, mut pieces) = (winnowing.cutter(), Vec::new());
-        // What was before it has nothing to do with it.
+        // An earlier stream has no effect.
         cutter.push(&payload, |_| ());
         cutter.end();
         for pair in places.windows(2) {
@@ -128,9 +128,9 @@ proptest! {
     }
 }
 
-/// Content that fills the room of several rounds, whole and in pieces of every kind.
+/// Uses content that fills the buffers of several batches, whole and in pieces of various sizes.
 #[test]
-fn long_content_is_cut_alike_in_any_pieces() {
+fn long_content_is_cut_in_the_same_way_in_any_pieces() {
     let mut payload = random(1, 60_000);
     payload[20_000..33_000].fill(7);
     payload[40_000..50_000].iter_mut().for_each(|byte| *byte &= 1);
@@ -139,7 +139,7 @@ fn long_content_is_cut_alike_in_any_pieces() {
         let whole = winnowing.blocks(&payload);
         let recorded = digests(&whole);
         for size in [1, 100, 1460, 4096, 60_000] {
-            // A byte at a time is slow if windows are wide.
+            // Single bytes are slow with wide windows.
             let payload = if size == 1 { &payload[18_000..24_000] } else { &payload[..] };
             let (mut cutter, mut pieces) = (winnowing.cutter(), Vec::new());
             payload.chunks(size).for_each(|piece| cutter.push(piece, |block| pieces.push(block)));
@@ -174,13 +174,13 @@ fn one_byte_less_than_needed_may_be_too_little() {
                 cutter.cut(&content[1..], |_| blocks += 1);
                 blocks == 0
             };
-            // The middle of 2v - 1 positions is the least of them once in so many.
+            // The middle of 2v - 1 positions is the minimum in one case out of 2v - 1.
             assert!((0..20 * window as u64).any(&mut is_empty), "window {window}, overlap {overlap}");
         }
     }
 }
 
-/// The boundaries of each instance in content without repetitions.
+/// Returns the boundaries of each instance in content without repetitions.
 fn boundaries(winnowing: &Winnowing, content: &[u8]) -> Vec<HashSet<u64>> {
     let mut boundaries = vec![HashSet::new(); winnowing.instances() as usize];
     winnowing.cutter().cut(content, |block| {
@@ -189,10 +189,10 @@ fn boundaries(winnowing: &Winnowing, content: &[u8]) -> Vec<HashSet<u64>> {
     boundaries
 }
 
-/// A window's least position is new if it is the least of v + 1 and the first or the last of them: 2/(v + 1). Over many seeds, since one
-/// seed is one hash function.
+/// The minimum of a window is a new boundary if it is the minimum of v + 1 positions and the first
+/// or the last of them: 2/(v + 1). Averaged over many seeds, since one seed is one hash function.
 #[test]
-fn boundaries_are_as_dense_as_winnowing_says_and_instances_are_independent() {
+fn boundaries_have_the_expected_density_and_instances_are_independent() {
     const LENGTH: usize = 100_000;
     const SEEDS: u64 = 30;
     for (window, is_text) in [(4, false), (16, false), (64, false), (256, false), (64, true)] {
@@ -216,7 +216,8 @@ fn boundaries_are_as_dense_as_winnowing_says_and_instances_are_independent() {
                 counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / counts.len() as f64;
             let sigma = (variance / counts.len() as f64).sqrt();
             let expected = LENGTH as f64 * expected;
-            // Hashes of 16 bits tie once in 65536/v windows, and content of 8 letters is now and then the same.
+            // 16-bit hashes tie once in 65536/v windows, and eight letters of content occasionally
+            // repeat.
             let ties = expected * window as f64 / 65536.0;
             assert!(
                 (mean - expected).abs() < 4.0 * sigma + ties,
@@ -226,7 +227,7 @@ fn boundaries_are_as_dense_as_winnowing_says_and_instances_are_independent() {
     }
 }
 
-/// How many blocks content leaves on average over seeds, as told and as digests.
+/// Returns the mean numbers of blocks and of different digests of content over several seeds.
 fn told(overlap: usize, content: &[u8]) -> [f64; 2] {
     const SEEDS: u64 = 40;
     let mut sums = [0.0; 2];
@@ -239,11 +240,11 @@ fn told(overlap: usize, content: &[u8]) -> [f64; 2] {
 }
 
 #[test]
-fn repeated_content_does_not_flood_a_filter() {
+fn repetitive_content_does_not_flood_a_filter() {
     const LENGTH: usize = 20_000;
     for overlap in [0, 8, 9, 16, 64] {
         let plain = told(overlap, &random(5, LENGTH));
-        // So many bytes again and again, and then others, which never come again.
+        // `period` bytes repeated `times` times, then other bytes, which never occur again.
         for period in [1, 2, 3, 4, 8, 9, 16, 31] {
             for times in [2, 5, 9, 12, 16, 24, 40, 64, 72, 80, 100, 200] {
                 let units = random(period as u64, LENGTH);
@@ -261,7 +262,7 @@ fn repeated_content_does_not_flood_a_filter() {
 }
 
 #[test]
-fn what_follows_a_gap_does_not_belong_to_what_was_before() {
+fn no_block_spans_a_gap() {
     let winnowing = winnowing(8, 2, 4);
     let (first, second) = (random(1, 300), random(2, 300));
     let (mut cutter, mut found) = (winnowing.cutter(), Vec::new());
@@ -274,7 +275,7 @@ fn what_follows_a_gap_does_not_belong_to_what_was_before() {
     let moved: Vec<Block> =
         moved.map(|block| Block { start: block.start + 1300, end: block.end + 1300, ..block }).collect();
     assert_eq!(counted(&found), counted(&moved));
-    // A gap without end does no harm.
+    // An endless gap does no harm.
     cutter.gap(u64::MAX);
     cutter.gap(u64::MAX);
     found.clear();
@@ -283,7 +284,7 @@ fn what_follows_a_gap_does_not_belong_to_what_was_before() {
 }
 
 #[test]
-fn another_filter_is_told_of_a_run_that_goes_on() {
+fn continued_run_is_reported_again_to_another_filter() {
     let winnowing = winnowing(8, 2, 4);
     let mut cutter = winnowing.cutter();
     let push = |cutter: &mut Cutter| {
@@ -299,7 +300,7 @@ fn another_filter_is_told_of_a_run_that_goes_on() {
 }
 
 #[test]
-fn hashers_and_instances_cut_elsewhere_and_have_digests_of_their_own() {
+fn hashers_and_instances_have_different_boundaries_and_digests() {
     let content = random(9, 5000);
     let hashers = [Hasher::fast(0), Hasher::fast(1), Hasher::keyed([1; 16]), Hasher::keyed([2; 16])];
     let found: Vec<_> = hashers
@@ -309,18 +310,18 @@ fn hashers_and_instances_cut_elsewhere_and_have_digests_of_their_own() {
         .collect();
     for (i, one) in found.iter().enumerate() {
         for other in &found[..i] {
-            // 588 boundaries each, of which about 69 are the same by chance.
+            // 588 boundaries each, about 69 of which coincide by chance.
             assert!(one.intersection(other).count() < 130);
         }
     }
-    // With windows of one position all instances cut everywhere, and still no digest is the same.
+    // With windows of one position all instances cut everywhere, but all digests differ.
     let blocks = winnowing(1, 4, 8).blocks(&content);
     assert_eq!(blocks.len(), 4 * (5000 - 8));
     assert_eq!(digests(&blocks).len(), blocks.len());
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn parameters_out_of_range_are_refused() {
     for (window, instances, overlap) in [(0, 1, 0), (1025, 1, 0), (1, 0, 0), (1, 65, 0), (1, 1, 1025)] {
         let refused = Winnowing::new(window, instances, overlap, Hasher::default());
         assert!(

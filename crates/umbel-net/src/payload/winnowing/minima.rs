@@ -1,18 +1,18 @@
-//! The least of every window, found for many windows at once.
+//! The minima of all windows, computed for many windows at once.
 //!
-//! All of it is loops over numbers of 16 bits without branches, which compilers turn into instructions for eight of them even
-//! where nothing is known about the processor. Hashes of 16 bits suffice: two different pieces of content that have the same one
-//! are a tie like any other, and a tie is decided in the same way wherever the window is.
+//! These are branch-free loops over 16-bit numbers, which compilers vectorize to eight numbers per
+//! instruction even for the baseline processor. 16-bit hashes suffice: different content with the
+//! same hash is a tie like any other, and a tie is broken in the same way in every window.
 
 use std::ops::Range;
 
-/// The number of bytes that decide the hash of a position.
+/// The number of bytes that determine the hash of a position.
 pub const GRAM: usize = 8;
 
 /// The number of positions that are processed together: their data stays in the nearest cache.
 pub const BATCH_POSITIONS: usize = 4096;
 
-/// What makes a hash function one that others cannot foresee.
+/// The keys that make a hash function unpredictable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys([u16; 2]);
 
@@ -21,7 +21,8 @@ impl Keys {
         Keys([bits as u16, (bits >> 16) as u16])
     }
 
-    /// The product of two numbers, each shifted by a key, with its halves folded onto each other.
+    /// Adds a key to each number, multiplies them, and folds the halves of the product onto each
+    /// other.
     #[inline(always)]
     fn mix(self, left: u16, right: u16) -> u16 {
         let (left, right) = (left.wrapping_add(self.0[0]), right.wrapping_add(self.0[1]));
@@ -29,34 +30,35 @@ impl Keys {
     }
 }
 
-/// Room for the positions that are looked at.
+/// Buffers for a batch of positions.
 #[derive(Clone, Debug, Default)]
 pub struct Minima {
-    /// Of every position, a hash of four bytes, which all instances share.
+    /// For every position, a hash of four bytes, which all instances share.
     halves: Vec<u16>,
-    /// Of every position, a hash of eight bytes.
+    /// For every position, a hash of eight bytes.
     hashes: Vec<i16>,
-    /// The least hash of every window.
+    /// The smallest hash of every window.
     minima: Vec<i16>,
     spare: Vec<i16>,
-    /// Whether a window's boundary is another than that of the window before.
+    /// For every window, whether its boundary differs from that of the window before.
     changed: Vec<u8>,
 }
 
 impl Minima {
-    /// Takes bytes, of which all but the last seven are positions.
+    /// Loads bytes. All but the last seven of them are positions.
     pub fn load(&mut self, bytes: &[u8], keys: Keys) {
         let halves = (bytes.len() + 1).saturating_sub(GRAM / 2);
         self.halves.resize(halves, 0);
-        // Slices of the same length, so that nothing is checked inside the loop.
+        // Slices of equal length avoid bounds checks inside the loop.
         let [a, b, c, d] = [0, 1, 2, 3].map(|ahead| &bytes[ahead.min(bytes.len())..][..halves]);
         for (i, half) in self.halves.iter_mut().enumerate() {
             *half = keys.mix(u16::from_le_bytes([a[i], b[i]]), u16::from_le_bytes([c[i], d[i]]));
         }
     }
 
-    /// Tells, in ascending order, every position that is the least of a window of so many, and the last among equals. It is told as
-    /// a range, since in a run of one byte it is followed by many.
+    /// Calls `each` with the boundaries in ascending order: every position that is the minimum of a
+    /// window of `window` positions, the last one among equals. They are passed as ranges, since in
+    /// a run of equal bytes many are adjacent.
     pub fn each(&mut self, keys: Keys, window: usize, mut each: impl FnMut(Range<usize>)) {
         let positions = self.halves.len().saturating_sub(GRAM / 2);
         if positions < window {
@@ -94,7 +96,8 @@ impl Minima {
         }
     }
 
-    /// The minima of windows follow from those of narrower ones, four of which may overlap to fill one that is wider.
+    /// Computes the minima of windows from those of narrower ones, up to four of which cover a
+    /// wider one and may overlap.
     fn slide(&mut self, window: usize) {
         let mut width = window.min(4);
         widen(&self.hashes, 1, width, &mut self.minima);
@@ -106,8 +109,9 @@ impl Minima {
         }
     }
 
-    /// A window has another boundary than the one before if its newest position is as small as any, or if the smallest has
-    /// left. If an equal one had taken its place, that would have been the boundary before, unless it is the newest.
+    /// Marks the windows whose boundary differs from that of the window before. It differs if the
+    /// newest position is as small as any, or if the minimum has left the window. An equal position
+    /// that took its place would have been the boundary before, unless it is the newest.
     fn compare(&mut self, window: usize) {
         let count = self.minima.len();
         // Flags are read 64 at a time.
@@ -122,7 +126,7 @@ impl Minima {
     }
 }
 
-/// From the minima of windows of one width, those of windows up to four times as wide.
+/// Computes the minima of windows from those of windows up to four times narrower.
 fn widen(minima: &[i16], width: usize, wider: usize, wide: &mut Vec<i16>) {
     let more = wider - width;
     let count = minima.len() - more;
@@ -133,18 +137,19 @@ fn widen(minima: &[i16], width: usize, wider: usize, wide: &mut Vec<i16>) {
     }
 }
 
-/// Flags that are 0 or 1 as bits.
+/// Packs flags that are 0 or 1 into bits.
 fn packed(flags: &[u8; 64]) -> u64 {
     let (groups, _) = flags.as_chunks::<8>();
-    // The product has the sum of all flags, each shifted to a place of its own, in its highest byte.
+    // The highest byte of the product is the sum of all flags, each shifted to its own bit.
     let bits =
         groups.iter().map(|flags| u64::from_le_bytes(*flags).wrapping_mul(0x0102_0408_1020_4080) >> 56);
     bits.enumerate().fold(0, |all, (group, bits)| all | bits << (8 * group))
 }
 
-/// Where a hash is for the last time.
+/// Returns the last index of a hash.
 fn last_of(hashes: &[i16], hash: i16) -> usize {
-    // Without leaving early, since that would be one by one. There are never more than `BATCH_POSITIONS` hashes.
+    // An early exit would prevent vectorization. There are never more than `BATCH_POSITIONS`
+    // hashes.
     let places = hashes.iter().zip(0i16..).map(|(other, place)| if *other == hash { place } else { 0 });
     places.fold(0, i16::max) as usize
 }
@@ -155,13 +160,13 @@ mod tests {
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
-    /// The hash of eight bytes, as it is defined.
+    /// Computes the hash of eight bytes by its definition.
     fn hash(gram: &[u8], shared: Keys, own: Keys) -> i16 {
         let pair = |i: usize| u16::from_le_bytes([gram[i], gram[i + 1]]);
         own.mix(shared.mix(pair(0), pair(2)), shared.mix(pair(4), pair(6))) as i16
     }
 
-    /// The boundaries, as they are defined.
+    /// Computes the boundaries by their definition.
     fn naive(bytes: &[u8], window: usize, shared: Keys, own: Keys) -> Vec<usize> {
         let hashes: Vec<i16> = bytes.windows(GRAM).map(|gram| hash(gram, shared, own)).collect();
         let windows = hashes.windows(window).enumerate();
@@ -177,9 +182,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2000, rng_seed: RngSeed::Fixed(87), failure_persistence: None, ..Default::default() })]
 
-        /// From one kind of byte, which is all ties, to all 256 of them.
+        /// The content ranges from a single byte value, where all hashes tie, to all 256 values.
         #[test]
-        fn boundaries_are_what_the_definition_says(
+        fn boundaries_match_the_definition(
             (kinds, bytes) in (1u16..=256).prop_flat_map(|kinds| {
                 (Just(kinds), prop::collection::vec((0..kinds).prop_map(|byte| byte as u8), 0..300))
             }),
@@ -188,7 +193,7 @@ mod tests {
         ) {
             let [shared, own] = seeds.map(Keys::new);
             let (mut minima, mut found) = (Minima::default(), Vec::new());
-            // Something else was there before.
+            // Leave other data in the buffers first.
             minima.load(&[7; 500], own);
             minima.each(shared, 3, |_| ());
             minima.load(&bytes, shared);

@@ -1,4 +1,4 @@
-//! Cutting one payload after the other, or a stream that comes in pieces.
+//! The cutter, for many payloads or for a stream that arrives in pieces.
 
 use super::minima::{BATCH_POSITIONS, GRAM, Minima};
 use super::{Block, Winnowing};
@@ -7,10 +7,10 @@ use umbel::Digest;
 /// The part of a piece that is processed together with the bytes kept of the pieces before.
 const PART_BYTES: usize = 1 << 15;
 
-/// Cuts payloads and streams, with memory that is used again.
+/// A cutter of payloads and streams that reuses its memory.
 ///
-/// A stream gives the same blocks however it is divided into pieces. Of what has passed, only the last window and the bytes that
-/// belong to it are kept, which is less than v + max(8, overlap).
+/// A stream has the same blocks however it is divided into pieces. The cutter keeps only the last
+/// window and the bytes that belong to it, which is less than v + max(8, overlap) bytes.
 ///
 /// ```
 /// use umbel::Hasher;
@@ -30,26 +30,27 @@ pub struct Cutter {
     winnowing: Winnowing,
     minima: Minima,
     stream: Stream,
-    /// Room for the end of a stream and its next piece together, so that a stream that has to wait keeps no more than its end.
+    /// Room for the end of a stream and its next piece together. A suspended stream keeps only its
+    /// end.
     bytes: Vec<u8>,
 }
 
-/// How far a stream has been cut: what has to be kept of it while others have their turn.
+/// The state of a stream, which is kept while other streams are being cut.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
-    /// Empty, or one for each instance.
+    /// Empty, or one element for each instance.
     instances: Vec<Progress>,
     /// The last bytes.
     tail: Vec<u8>,
-    /// Where in the stream they begin.
+    /// The offset of these bytes in the stream.
     start: u64,
 }
 
-/// How far an instance has come.
+/// The state of an instance.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     boundary: Option<u64>,
-    /// How far it is from the one before.
+    /// The distance of the boundary from the one before.
     step: u64,
     reported: Option<Digest>,
 }
@@ -59,20 +60,22 @@ impl Cutter {
         Cutter { winnowing, minima: Minima::default(), stream: Stream::default(), bytes: Vec::new() }
     }
 
-    /// How it cuts.
+    /// Returns the winnowing.
     pub fn winnowing(&self) -> &Winnowing {
         &self.winnowing
     }
 
-    /// Calls `each` with the blocks of a whole payload. The blocks of an instance come in order, and a block with the digest
-    /// of the one before it is left out. A stream that was being cut is dropped.
+    /// Calls `each` with the blocks of a whole payload. The blocks of an instance come in order,
+    /// and a block with the digest of the one before it is left out. Drops a stream that was being
+    /// cut.
     pub fn cut(&mut self, payload: &[u8], mut each: impl FnMut(Block)) {
         self.end();
         self.advance(payload, 0, &mut each);
         self.end();
     }
 
-    /// Calls `each` with the blocks of a stream that this piece completes. Their bounds count the bytes of the stream.
+    /// Calls `each` with the blocks of a stream that this piece completes. Their bounds are offsets
+    /// in the stream.
     pub fn push(&mut self, piece: &[u8], mut each: impl FnMut(Block)) {
         let mut bytes = std::mem::take(&mut self.bytes);
         for part in piece.chunks(PART_BYTES) {
@@ -89,22 +92,23 @@ impl Cutter {
         self.bytes = bytes;
     }
 
-    /// So many bytes of the stream are missing: what comes next does not follow what has passed. Beyond 2^63 bytes they are not
-    /// counted.
+    /// Skips this many missing bytes of the stream: no block spans the gap. Offsets are capped at
+    /// 2^63.
     pub fn gap(&mut self, bytes: u64) {
         let next = self.stream.start + self.stream.tail.len() as u64;
         self.end();
         self.stream.start = next.saturating_add(bytes).min(1 << 63);
     }
 
-    /// The stream is at its end. What comes next is another one.
+    /// Ends the stream. The next piece begins another one.
     pub fn end(&mut self) {
         self.stream.instances.fill(Progress::default());
         self.stream.tail.clear();
         self.stream.start = 0;
     }
 
-    /// Puts the stream that is being cut aside, and takes up another, or a new one. So many streams need one cutter.
+    /// Swaps the stream that is being cut with another, or a new one, so that one cutter serves
+    /// many streams.
     ///
     /// ```
     /// use umbel::Hasher;
@@ -128,13 +132,15 @@ impl Cutter {
         std::mem::swap(&mut self.stream, stream);
     }
 
-    /// Forgets the last digests, so that a block is reported again even if it has the digest of the one before it: the
-    /// next blocks go elsewhere, such as into the filter of another hour.
+    /// Forgets the last digests, so that the next block is reported even if its digest equals that
+    /// of the block before. Use this when the next blocks go elsewhere, such as into the filter of
+    /// another hour.
     pub fn forget_last(&mut self) {
         self.stream.instances.iter_mut().for_each(|progress| progress.reported = None);
     }
 
-    /// Calls `each` with the blocks that end in these bytes, which begin with the last window so far.
+    /// Calls `each` with the blocks that end in these bytes, which begin with the last window so
+    /// far.
     fn advance(&mut self, bytes: &[u8], start: u64, each: &mut impl FnMut(Block)) {
         let Cutter { winnowing, minima, stream, .. } = self;
         stream.instances.resize(winnowing.keys.len(), Progress::default());
@@ -159,7 +165,7 @@ impl Cutter {
                     }
                     for boundary in next..end {
                         let before = progress.boundary.replace(boundary);
-                        // The first window may have been seen before.
+                        // The first window may have been processed before.
                         let Some(before) = before.filter(|before| *before != boundary) else { continue };
                         let is_repeated = winnowing.overlap > GRAM && gram(before) == gram(boundary);
                         let end = boundary + if is_repeated { GRAM } else { winnowing.overlap } as u64;
@@ -176,8 +182,9 @@ impl Cutter {
 }
 
 impl Progress {
-    /// Where the last block begins, if it is of one byte, its digest is known, and the next boundary is again one byte further: if all
-    /// bytes from there on are the same, the next block has the same digest.
+    /// Returns the start of the last block if that block is one byte long, its digest is known, and
+    /// the next boundary is one byte further. If all bytes from there on are equal, the next block
+    /// has the same digest.
     fn run(&self, next: u64) -> Option<u64> {
         let boundary = self.boundary?;
         (self.reported.is_some() && self.step == 1 && boundary + 1 == next)
@@ -195,7 +202,7 @@ mod tests {
     use umbel::Hasher;
 
     #[test]
-    fn a_stream_that_waits_keeps_no_more_than_its_end() {
+    fn suspended_stream_keeps_only_its_end() {
         let winnowing = Winnowing::new(64, 2, 8, Hasher::default()).expect("a winnowing");
         let (mut cutter, mut stream) = (winnowing.cutter(), Stream::default());
         for _ in 0..3 {

@@ -1,16 +1,16 @@
-//! What of a packet does not change on its way.
+//! The invariant part of a packet, which does not change on its way.
 
 use crate::{Error, Result};
 use umbel::{Digest, Hasher};
 
-/// The number of bytes of the payload that count.
+/// The number of payload bytes that are included.
 const PAYLOAD_BYTES: usize = 8;
-/// The size of the longest header, that of version 6, and of those bytes.
+/// The size of the longest header, that of IPv6, plus those bytes.
 const MAX_BYTES: usize = 40 + PAYLOAD_BYTES;
 
-/// Those fields of a packet's header that no router changes, and the first eight bytes of its payload. What routers do
-/// change is left out: type of service, time to live, checksum and options; in version 6 traffic class, flow label, hop
-/// limit and hop-by-hop options.
+/// The fields of a packet's header that no router changes, and the first eight bytes of its
+/// payload. Fields that routers change are excluded: type of service, time to live, checksum and
+/// options; in IPv6 traffic class, flow label, hop limit and hop-by-hop options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invariant {
     bytes: [u8; MAX_BYTES],
@@ -18,8 +18,12 @@ pub struct Invariant {
 }
 
 impl Invariant {
-    /// Returns the invariant part of a packet, which begins with its IP header. The header itself must be whole; the rest
-    /// may be cut, as it often is in captures.
+    /// Returns the invariant part of a packet, which begins with its IP header. The header itself
+    /// must be complete; the rest may be truncated, as it often is in captures.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the packet does not begin with a complete IPv4 or IPv6 header.
     pub fn from_packet(packet: &[u8]) -> Result<Invariant> {
         let (header, payload) = match packet.first().map(|first| first >> 4) {
             Some(4) => version_4(packet),
@@ -43,23 +47,23 @@ impl Invariant {
         Ok(Invariant { bytes, length })
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the invariant part.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or(&self.bytes)
     }
 
-    /// Its digest, from which routers derive theirs.
+    /// Returns the digest, from which routers derive theirs.
     pub fn digest(&self) -> Digest {
         Hasher::default().digest_bytes(self.bytes())
     }
 }
 
-/// The fixed part of the header, and the payload.
+/// Returns the fixed part of the header, and the payload.
 fn version_4(packet: &[u8]) -> Option<(&[u8], &[u8])> {
     let header = packet.get(..20)?;
     let length = usize::from(header[0] & 0x0f) * 4;
     let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    // No length is that of what was handed over in one piece for the network card to cut.
+    // With segmentation offload, the length is 0, and the network card fills it in.
     let total = if total == 0 { packet.len() } else { total };
     (length >= 20).then(|| (header, between(packet, length, total)))
 }
@@ -69,7 +73,7 @@ fn version_6(packet: &[u8]) -> Option<(&[u8], &[u8])> {
     let header = packet.get(..40)?;
     let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
     let total = if length == 0 && header[6] != NO_NEXT_HEADER { packet.len() } else { 40 + length };
-    // Hop-by-hop options, which come first if there are any, are what the options of version 4 are.
+    // Hop-by-hop options, which come first if present, correspond to the options of IPv4.
     let options = match (header[6], packet.get(41)) {
         (0, Some(units)) => 8 * (usize::from(*units) + 1),
         _ => 0,
@@ -77,7 +81,7 @@ fn version_6(packet: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((header, between(packet, 40 + options, total)))
 }
 
-/// What follows the headers, without the padding that short frames have.
+/// Returns the bytes after the headers, without the padding of short frames.
 fn between(packet: &[u8], start: usize, total: usize) -> &[u8] {
     packet.get(start..total.min(packet.len())).unwrap_or_default()
 }

@@ -1,10 +1,13 @@
-//! Routers that remember which packets they forwarded (Snoeren et al. 2001, "SPIE").
+//! The source path isolation engine: routers that remember the packets they forwarded (Snoeren et
+//! al. 2001, "SPIE").
 //!
-//! What does not change on a packet's way, most of its header and the first eight bytes of what it carries, is hashed once
-//! ([`Invariant`]). Each router puts the digest into its current page, a Bloom filter with a seed of its own ([`Agent`]). A
-//! page is closed when it is full or its time is over, and the oldest is used again. Where a packet is changed on purpose,
-//! by address translation, a tunnel or fragmentation, the router notes which digest became which. Later somebody who has
-//! the packet and knows about when it came asks router after router ([`trace`]).
+//! The part of a packet that does not change on its way, most of its header and the first eight
+//! bytes of its payload, is hashed once ([`Invariant`]). Each router inserts the digest into its
+//! current page, a Bloom filter with its own seed ([`Agent`]). A page is closed when it is full or
+//! its time is over, and the memory of the oldest page is reused. Where a packet is changed on
+//! purpose, by address translation, a tunnel or fragmentation, the router notes which digest became
+//! which. Later a victim who has the packet and knows roughly when it arrived queries router after
+//! router ([`trace`]).
 //!
 //! ```
 //! use umbel_net::traceback::spie::{Agent, Invariant, Span};
@@ -16,13 +19,18 @@
 //! assert_eq!(agent.query(digest, 90..=110), Some(digest));
 //! assert_eq!(agent.query(digest, 200..=300), None, "not at that time");
 //!
-//! // One hop later its time to live is less and its checksum another, but it is the same packet.
+//! // One hop later the time to live and the checksum differ, but it is the same packet.
 //! let mut later = *packet;
 //! later[8] -= 1;
 //! later[10] ^= 0x55;
 //! assert_eq!(Invariant::from_packet(&later)?.digest(), digest);
 //! # Ok::<(), umbel_net::Error>(())
 //! ```
+//!
+//! # References
+//!
+//! * A. C. Snoeren, C. Partridge, L. A. Sanchez, C. E. Jones, F. Tchakountio, S. T. Kent and W. T.
+//!   Strayer. *Hash-based IP traceback.* SIGCOMM 2001. `Snoeren01`
 
 mod invariant;
 mod transforms;
@@ -39,43 +47,47 @@ use transforms::Transforms;
 use crate::{Error, Result};
 use umbel::{Bloom, Digest, Standard};
 
-/// How long a router remembers.
+/// The time span that a router remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// For how long a page is written at most, in the caller's unit of time.
+    /// The longest time for which a page is written, in the caller's unit of time.
     pub length: u64,
-    /// How many pages are kept, with the one that is written.
+    /// The number of pages, including the current one.
     pub pages: usize,
 }
 
-/// A page: the digests of a time.
+/// A page: the digests of a period of time.
 #[derive(Debug)]
 struct Page {
     filter: Bloom<Standard>,
-    /// With which digests are salted before they come into this page.
+    /// The salt of the digests in this page.
     salt: u64,
     from: u64,
     to: u64,
 }
 
-/// What a router remembers of the packets that it has forwarded.
+/// The memory of a router: the packets that it has forwarded.
 #[derive(Debug)]
 pub struct Agent {
     seed: Digest,
     capacity: u64,
     span: Span,
-    /// The newest is the last.
+    /// The pages, newest last.
     pages: VecDeque<Page>,
-    /// Pages that were not written yet: all memory is taken at the start, and none while packets are forwarded.
+    /// Unused pages. All memory is allocated at the start, and none while packets are forwarded.
     blank: Vec<Bloom<Standard>>,
     opened: u64,
     transforms: Transforms,
 }
 
 impl Agent {
-    /// One whose pages hold `capacity` packets, and say yes to a share of `rate` of all others when they are full. The seed
-    /// should be secret and another one for each router: then nobody can make packets that collide, and what looks like a
-    /// packet to one router does not to the next.
+    /// Returns an agent whose pages hold `capacity` packets, with a false-positive rate of `rate`
+    /// when they are full. The seed should be secret and different for each router. Then nobody can
+    /// craft packets that collide, and false positives are independent between routers.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the span has a length of 0, or not 1 to 65536 pages, or if a page cannot be built.
     pub fn new(seed: u64, capacity: u64, rate: f64, span: Span) -> Result<Agent> {
         if span.length == 0 {
             return Err(Error::parameter("length", 0, "at least 1"));
@@ -98,7 +110,7 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Opens a page, in the memory of the oldest if all were written.
+    /// Opens a page, in the memory of the oldest one if no page is unused.
     fn open(&mut self, now: u64) -> Result<()> {
         let oldest = |pages: &mut VecDeque<Page>| pages.pop_front().map(|page| page.filter);
         let Some(mut filter) = self.blank.pop().or_else(|| oldest(&mut self.pages)) else { return Ok(()) };
@@ -109,7 +121,11 @@ impl Agent {
         Ok(())
     }
 
-    /// A packet is forwarded as it is.
+    /// Records a packet that is forwarded unchanged.
+    ///
+    /// # Errors
+    ///
+    /// Never fails at present.
     pub fn forward(&mut self, packet: Digest, now: u64) -> Result<()> {
         let over = |page: &Page| {
             page.filter.inserted().is_none_or(|inserted| inserted >= self.capacity)
@@ -120,7 +136,8 @@ impl Agent {
             self.transforms.forget_before(self.pages.front().map_or(0, |page| page.from));
         }
         let Some(page) = self.pages.back_mut() else { return Ok(()) };
-        // An empty page begins with its first packet. If the clock goes back, the page's time covers both.
+        // A page begins with its first packet. If the clock goes back, the span of the page covers
+        // both times.
         let first = page.filter.inserted() == Some(0);
         page.from = if first { now } else { page.from.min(now) };
         page.to = if first { now } else { page.to.max(now) };
@@ -128,17 +145,22 @@ impl Agent {
         Ok(())
     }
 
-    /// A packet is forwarded as another one; each fragment is told by itself. What is noted is forgotten with the page of
-    /// that time, or when a million others came.
+    /// Records a packet that is forwarded as another one. Each fragment is recorded separately. The
+    /// note is dropped with the page of that time, or after a million others.
+    ///
+    /// # Errors
+    ///
+    /// Never fails at present.
     pub fn transform(&mut self, before: Digest, after: Digest, how: Transform, now: u64) -> Result<()> {
         self.forward(before, now)?;
         self.transforms.note(before, after, how, now);
         Ok(())
     }
 
-    /// Whether a packet that arrived downstream was perhaps forwarded here at some time of these. If so, what it was when
-    /// it came in: itself, or what it was before it was changed here. If several became the same packet in that time, as
-    /// those of a tunnel may whose headers are all alike, it is the last of them.
+    /// Returns the packet as it came in, if a packet that arrived downstream may have been
+    /// forwarded here within these times: the packet itself, or its form before it was changed
+    /// here. If several packets became the same one in that time, as in a tunnel whose outer
+    /// headers are all alike, returns the last of them.
     pub fn query(&self, packet: Digest, times: RangeInclusive<u64>) -> Option<Digest> {
         let before = self.transforms.before(packet, &times).map_or(packet, |(before, _)| before);
         let overlaps = |page: &&Page| page.from <= *times.end() && *times.start() <= page.to;
@@ -146,24 +168,24 @@ impl Agent {
         self.pages.iter().filter(overlaps).any(holds).then_some(before)
     }
 
-    /// What was done to a packet here, if it was changed.
+    /// Returns the earlier form of a packet and its transformation, if it was changed here.
     pub fn transformed(&self, packet: Digest, times: RangeInclusive<u64>) -> Option<(Digest, Transform)> {
         self.transforms.before(packet, &times)
     }
 
-    /// How many pages there are.
+    /// Returns the number of pages.
     pub fn pages(&self) -> usize {
         self.pages.len()
     }
 
-    /// How much memory the pages take, in bytes.
+    /// Returns the memory of the pages in bytes.
     pub fn bytes(&self) -> u64 {
         let written = self.pages.iter().map(|page| &page.filter);
         written.chain(&self.blank).map(|filter| filter.stats().bytes).sum()
     }
 }
 
-/// Follows a packet upstream from a victim's router, through routers that have an agent.
+/// Traces a packet upstream from a victim's router, through routers that have an agent.
 pub fn trace(
     graph: &Graph,
     agents: &[Agent],
@@ -174,8 +196,9 @@ pub fn trace(
     walk(graph, victim, packet, |node, packet| agents.get(node)?.query(*packet, times.clone()))
 }
 
-/// How many routers are asked in vain for each one of the path, on average: each leads to `degree` further ones, of which
-/// each says yes by chance with the rate `p`. From p = 1/`degree` on there is no end.
+/// Returns the expected number of routers queried in vain per router of the path: each leads to
+/// `degree` others, each of which matches by chance with rate `p`. From p = 1/`degree` on, the
+/// search does not end, and the result is `None`.
 ///
 /// ```
 /// use umbel_net::traceback::spie::false_branches;

@@ -1,13 +1,13 @@
-//! Which packet became which, where routers change them on purpose.
+//! The transformations of packets: which packet became which.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use umbel::Digest;
 
-/// The number of notes that are kept: a flood of packets must not take all memory.
+/// The largest number of notes, so that a flood of packets cannot take all memory.
 const MAX_NOTES: usize = 1 << 20;
 
-/// What was done to a packet.
+/// A transformation of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transform {
     /// Its addresses or ports were translated.
@@ -18,8 +18,8 @@ pub enum Transform {
     Fragmented,
 }
 
-/// What is noted, by the digest of the packet that goes on, and in the order in which it was noted: different packets may
-/// become the same one, and the same may come again.
+/// The notes by the digest of the outgoing packet and by their number. Different packets may become
+/// the same one, and the same packet may come again.
 #[derive(Debug, Default)]
 pub(super) struct Transforms {
     notes: BTreeMap<(Digest, u64), Note>,
@@ -57,7 +57,7 @@ impl Transforms {
         }
     }
 
-    /// What became this packet at some time of these: the last that did.
+    /// Returns the last packet that became this one within these times, and how.
     pub(super) fn before(&self, after: Digest, times: &RangeInclusive<u64>) -> Option<(Digest, Transform)> {
         let mut notes = self.notes.range((after, 0)..=(after, u64::MAX)).map(|(_, note)| note).rev();
         notes.find(|note| times.contains(&note.time)).map(|note| (note.before, note.how))
