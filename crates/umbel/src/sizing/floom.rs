@@ -6,8 +6,8 @@
 //!
 //! > `F = Σ C(b,j) π_j (1-(1-π_j)^n)` over `j = 1..=min(b,k)`, `π_j = Surj(k,j) / b^k`
 //!
-//! where `π_j` is the probability of one given pattern of j regions, and Surj(k,j) counts the ways to
-//! throw k balls so that each of j boxes gets one. The two events are nearly independent, so the
+//! where `π_j` is the probability of one given pattern of j regions, and Surj(k,j) counts the ways
+//! to throw k balls so that each of j boxes gets one. The two events are nearly independent, so the
 //! rate is that of the standard filter times F. A larger standard filter in the same memory always
 //! has a lower rate; see [`crate::floom`].
 //!

@@ -73,7 +73,8 @@ pub struct QuotientParams {
 pub struct Options {
     /// The bits of a remainder, 1 to 57. `None` chooses those that need the least memory.
     pub remainder_bits: Option<u32>,
-    /// The share of slots that are filled at capacity, 0.01 to 0.95. Fuller filters are smaller and slower.
+    /// The share of slots that are filled at capacity, 0.01 to 0.95. Fuller filters are smaller and
+    /// slower.
     pub load: f64,
 }
 

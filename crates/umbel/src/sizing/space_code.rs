@@ -49,8 +49,8 @@ pub const MAX_HASHES: u32 = 64;
 const TAIL: f64 = 0.025;
 
 /// Returns T: the average number of recordings until `theta` of `l` groups are hit. The last groups
-/// take longest: all of them take `l H_l`, of which `l ln l` is only the leading term (for 32 groups,
-/// 111 instead of 130).
+/// take longest: all of them take `l H_l`, of which `l ln l` is only the leading term (for 32
+/// groups, 111 instead of 130).
 ///
 /// # Errors
 ///

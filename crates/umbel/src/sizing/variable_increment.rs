@@ -1,8 +1,9 @@
 //! The rate of filters whose probes add different amounts to their cells.
 //!
-//! A cell of such a filter excludes some keys even when other keys have added to it. Let `e_j` be the
-//! probability that a cell with j increments excludes a non-member. With N = n k probes on m cells,
-//! a cell has j increments with probability `P_j = C(N,j) (1/m)^j (1-1/m)^(N-j)`, and the rate is
+//! A cell of such a filter excludes some keys even when other keys have added to it. Let `e_j` be
+//! the probability that a cell with j increments excludes a non-member. With N = n k probes on m
+//! cells, a cell has j increments with probability `P_j = C(N,j) (1/m)^j (1-1/m)^(N-j)`, and the
+//! rate is
 //!
 //! > `(1 - Σ P_j e_j)^k`
 //!

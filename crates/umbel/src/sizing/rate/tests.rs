@@ -145,7 +145,8 @@ fn the_extremes_stay_finite() {
 
 #[test]
 fn the_second_order_stays_accurate_at_sizes_where_its_textbook_form_cancels() {
-    // Var X = m q (1 - q - c q) in the limit, with c = kn/m: the correction relative to the classic formula.
+    // Var X = m q (1 - q - c q) in the limit, with c = kn/m: the correction relative to the classic
+    // formula.
     let (m, k) = (MAX_BITS, 7);
     let n = m / 10;
     let c = f64::from(k) * n as f64 / m as f64;
