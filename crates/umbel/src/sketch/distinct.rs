@@ -53,7 +53,8 @@ use std::fmt;
 ///
 /// * P. Flajolet, É. Fusy, O. Gandouet and F. Meunier. *HyperLogLog: the analysis of a near-optimal
 ///   cardinality estimation algorithm.* AofA 2007. `FFGM07`
-/// * O. Ertl. *New cardinality estimation algorithms for HyperLogLog sketches.* arXiv:1702.01284, 2017. `Ertl17`
+/// * O. Ertl. *New cardinality estimation algorithms for HyperLogLog sketches.*
+///   arXiv:1702.01284, 2017. `Ertl17`
 pub struct Distinct {
     head: Head,
     /// p: the bits of a digest that choose its register.

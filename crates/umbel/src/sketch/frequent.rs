@@ -54,7 +54,8 @@ use std::fmt;
 ///
 /// # References
 ///
-/// * J. Misra and D. Gries. *Finding repeated elements.* Science of Computer Programming 2(2), 1982. `MG82`
+/// * J. Misra and D. Gries. *Finding repeated elements.* Science of Computer Programming
+///   2(2), 1982. `MG82`
 /// * P. K. Agarwal, G. Cormode, Z. Huang, J. M. Phillips, Z. Wei and K. Yi. *Mergeable summaries.*
 ///   ACM Transactions on Database Systems 38(4), 2013; first at PODS 2012. `Agarwal13`
 pub struct Frequent {
