@@ -121,6 +121,10 @@ pub fn write(to: &mut impl Write, filter: &impl Storable, options: &Options) -> 
 /// # Errors
 ///
 /// If an option does not suit the filter, or there is not enough memory.
+///
+/// # Panics
+///
+/// Never: writing to memory cannot fail.
 pub fn to_bytes(filter: &impl Storable, options: &Options) -> Result<Vec<u8>> {
     let encoder = Encoder::for_filter(filter, options)?;
     let mut bytes = Vec::new();

@@ -69,7 +69,7 @@
 //!   sharing protocol.* IEEE/ACM Transactions on Networking 8(3), 2000. `FCAB00`
 //! * J. Honoroff. *An Examination of Bloom Filters and their Applications.* Lecture slides, 2006.
 //!   `Honoroff06`
-//! * A. Appleby. *MurmurHash2 and MurmurHash3.* Source code, repository `aappleby/smhasher`.
+//! * A. Appleby. *`MurmurHash2` and `MurmurHash3`.* Source code, repository `aappleby/smhasher`.
 //!   `Murmur`
 //! * R. Rivest. *The MD5 message-digest algorithm.* RFC 1321, 1992. `MD5`
 //! * NIST. *Secure hash standard.* FIPS 180-4, 2015. `SHA`

@@ -17,7 +17,7 @@
 //!
 //! # References
 //!
-//! * A. Appleby. *MurmurHash2 and MurmurHash3.* Source code, repository `aappleby/smhasher`.
+//! * A. Appleby. *`MurmurHash2` and `MurmurHash3`.* Source code, repository `aappleby/smhasher`.
 //!   `Murmur`
 
 /// Computes the 32-bit `MurmurHash2` of a key.

@@ -35,6 +35,10 @@ pub struct Scheme {
 
 impl Scheme {
     /// Creates a scheme with k and m within the limits that [`Family::validate`] states.
+    ///
+    /// # Errors
+    ///
+    /// As [`Family::validate`].
     pub fn new(family: Family, k: u32, m: u64) -> Result<Scheme> {
         family.validate(k, m)?;
         Ok(Scheme { family, k, m })

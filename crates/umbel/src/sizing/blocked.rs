@@ -324,7 +324,7 @@ fn line_rate(j: f64) -> f64 {
     lane_fill(j).powi(LANES as i32)
 }
 
-/// Returns E[Y²] of a line that holds j keys: two bits drawn independently in each lane must both
+/// Returns `E[Y²]` of a line that holds j keys: two bits drawn independently in each lane must both
 /// be set.
 fn line_rate_squared(j: f64) -> f64 {
     let bits = LANE_BITS as f64;

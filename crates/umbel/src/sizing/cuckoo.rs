@@ -26,7 +26,7 @@
 //! # References
 //!
 //! * B. Fan, D. G. Andersen, M. Kaminsky and M. D. Mitzenmacher. *Cuckoo filter: practically better
-//!   than Bloom.* CoNEXT 2014. `FAKM14`
+//!   than Bloom.* `CoNEXT` 2014. `FAKM14`
 
 use super::{MAX_BITS, check, greatest};
 use crate::{Error, Result};
@@ -212,7 +212,7 @@ impl CuckooParams {
     /// # Errors
     ///
     /// If an argument or option is out of range, fingerprints of the allowed lengths cannot reach
-    /// the rate, or the filter would need more than [`MAX_BITS`](super::MAX_BITS).
+    /// the rate, or the filter would need more than [`MAX_BITS`].
     pub fn for_capacity(n: u64, p: f64, options: &Options) -> Result<CuckooParams> {
         check::rate(p)?;
         let buckets = buckets_for(n, options)?;
@@ -239,7 +239,7 @@ impl CuckooParams {
     /// # Errors
     ///
     /// If no length is set, an argument or option is out of range, or the filter would need more
-    /// than [`MAX_BITS`](super::MAX_BITS).
+    /// than [`MAX_BITS`].
     pub fn for_fingerprints(n: u64, options: &Options) -> Result<CuckooParams> {
         let bits = fingerprint_bits(options)?;
         CuckooParams::new(n, buckets_for(n, options)?, *bits.end(), options).checked()

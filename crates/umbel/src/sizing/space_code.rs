@@ -266,7 +266,7 @@ pub struct LevelParams {
 ///
 /// # Errors
 ///
-/// If an argument is out of range, or a level would need more than [`MAX_BITS`](super::MAX_BITS).
+/// If an argument is out of range, or a level would need more than [`MAX_BITS`].
 pub fn levels(n: u64, keys: Option<u64>, l: u32, r: u32, f: f64) -> Result<Vec<LevelParams>> {
     check::capacity(n)?;
     check::rate(f)?;

@@ -1,4 +1,4 @@
-//! [`TopK`]: the most frequent keys, by HeavyKeeper.
+//! [`TopK`]: the most frequent keys, by `HeavyKeeper`.
 
 mod builder;
 mod structure;
@@ -15,7 +15,7 @@ use std::array;
 use std::cmp::Reverse;
 use structure::checked_heap;
 
-/// Finds the k most frequent keys: HeavyKeeper.
+/// Finds the k most frequent keys: `HeavyKeeper`.
 ///
 /// ```
 /// use umbel::sketch::TopK;
@@ -59,7 +59,7 @@ use structure::checked_heap;
 ///
 /// # References
 ///
-/// * J. Gong, T. Yang, H. Zhang, H. Li, S. Uhlig, S. Chen, L. Uden and X. Li. *HeavyKeeper: an
+/// * J. Gong, T. Yang, H. Zhang, H. Li, S. Uhlig, S. Chen, L. Uden and X. Li. *`HeavyKeeper`: an
 ///   accurate algorithm for finding top-k elephant flows.* USENIX ATC 2018. `Gong18`
 pub struct TopK {
     head: Head,
