@@ -24,11 +24,11 @@ use std::convert::Infallible;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AnyConcurrent {
-    /// Standard.
+    /// A standard filter.
     Standard(Concurrent<Standard>),
-    /// Partitioned.
+    /// A partitioned filter.
     Partitioned(Concurrent<Partitioned>),
-    /// Blocked.
+    /// A blocked filter.
     Blocked(Concurrent<Blocked>),
 }
 
@@ -78,7 +78,7 @@ impl AnyConcurrent {
         });
     }
 
-    /// Not generic: the batch loops of all kinds are compiled once, in this crate.
+    /// Not generic, so that the batch loops of all kinds are compiled once, in this crate.
     fn insert_hashed(&self, digests: &[Digest]) {
         each!(self, filter => filter.insert_batch(&Hashed(digests)))
     }

@@ -29,31 +29,31 @@ family! { $
     /// ```
     AnyFilter, Stored::Set, "a set of digests",
     changing {
-        /// Standard.
+        /// A standard filter.
         Standard(Bloom<Standard>),
-        /// Partitioned.
+        /// A partitioned filter.
         Partitioned(Bloom<Partitioned>),
-        /// Blocked.
+        /// A blocked filter.
         Blocked(Bloom<Blocked>),
-        /// Counting.
+        /// A counting filter.
         Counting(Counting),
-        /// Variable-increment.
+        /// A variable-increment filter.
         VariableIncrement(VariableIncrement),
-        /// Deletable.
+        /// A deletable filter.
         Deletable(Deletable),
-        /// Scalable.
+        /// A scalable filter.
         Scalable(Scalable),
-        /// Aging.
+        /// An aging filter.
         Aging(Aging),
-        /// Floom.
+        /// A Floom filter.
         Floom(Floom),
-        /// Cuckoo.
+        /// A cuckoo filter.
         Cuckoo(Cuckoo),
-        /// Quotient.
+        /// A quotient filter.
         Quotient(Quotient),
     }
     fixed {
-        /// Fuse.
+        /// A fuse filter.
         Fuse(Fuse),
     }
 }
@@ -148,7 +148,7 @@ impl AnyFilter {
     ///
     /// # Errors
     ///
-    /// If the time is before the last one.
+    /// If `now` is before the time set last.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         match self {
             AnyFilter::Aging(filter) if matches!(filter.window(), Window::Time(_)) => filter.advance(now),

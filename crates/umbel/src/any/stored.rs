@@ -232,7 +232,7 @@ impl Stored {
     ///
     /// # Errors
     ///
-    /// If the time is before the last one.
+    /// If `now` is before the time set last.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         match self {
             Stored::Set(filter) => filter.advance(now),

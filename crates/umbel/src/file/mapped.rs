@@ -71,7 +71,7 @@ impl Examined {
     ///
     /// # Errors
     ///
-    /// If the time is before the last one.
+    /// If `now` is before the time set last.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         self.filter.advance(now)
     }
@@ -370,7 +370,7 @@ impl<F> Mapped<F> {
     ///
     /// # Errors
     ///
-    /// If the time is before the last one.
+    /// If `now` is before the time set last.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         self.filter.advance(now)
     }

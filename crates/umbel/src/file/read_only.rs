@@ -48,7 +48,7 @@ impl ReadOnly<Stored> {
     ///
     /// # Errors
     ///
-    /// If the time is before the last one.
+    /// If `now` is before the time set last.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         self.0.advance(now)
     }

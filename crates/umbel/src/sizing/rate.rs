@@ -163,7 +163,7 @@ pub fn expected_distinct(m: u64, k: u32) -> Result<f64> {
 }
 
 /// Returns the expected number of bits tested for a key that is not in the set, stopping at the
-/// first zero: (1-fill^k)/(1-fill). This is two at half fill for any `k`.
+/// first zero: (1-fill^k)/(1-fill). At half fill this is at most two, for any `k`.
 ///
 /// ```
 /// assert!((umbel::sizing::rate::expected_probes(0.5, 20)? - 2.0).abs() < 1e-5);
