@@ -217,7 +217,7 @@ impl Stored {
     ///
     /// # Errors
     ///
-    /// If the kind is fixed, or there is not enough memory.
+    /// If this is a map, the kind is fixed, or there is not enough memory.
     pub fn try_clone_empty(&self) -> Result<Stored> {
         Ok(match self {
             Stored::Set(filter) => Stored::Set(filter.try_clone_empty()?),
@@ -244,7 +244,7 @@ impl Stored {
     ///
     /// # Errors
     ///
-    /// If the kind is fixed.
+    /// If this is a map, or the kind is fixed.
     pub fn clear(&mut self) -> Result<()> {
         match self {
             Stored::Set(filter) => filter.clear()?,

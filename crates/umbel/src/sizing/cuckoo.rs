@@ -234,12 +234,12 @@ impl CuckooParams {
         params.checked()
     }
 
-    /// Plans a filter for `n` keys whose fingerprints have the length set in the options.
+    /// Plans a filter for `n` keys whose fingerprints have the length set in the options, by default
+    /// [`MAX_FINGERPRINT_BITS`].
     ///
     /// # Errors
     ///
-    /// If no length is set, an argument or option is out of range, or the filter would need more
-    /// than [`MAX_BITS`].
+    /// If an argument or option is out of range, or the filter would need more than [`MAX_BITS`].
     pub fn for_fingerprints(n: u64, options: &Options) -> Result<CuckooParams> {
         let bits = fingerprint_bits(options)?;
         CuckooParams::new(n, buckets_for(n, options)?, *bits.end(), options).checked()
