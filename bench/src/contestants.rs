@@ -1,4 +1,4 @@
-//! Who takes part: one short file per family of filters, and the list of them all.
+//! The contestants: one short file per family of filters, and the list of all of them.
 
 mod bloomfilter;
 mod cuckoo;
@@ -19,56 +19,60 @@ use ::umbel::{
     Quotient, Scalable, Standard, VariableIncrement,
 };
 
-/// What a filter is built for.
+/// The parameters that a filter is built for.
 pub struct Job {
     pub n: u64,
     pub p: f64,
     pub seed: u64,
 }
 
-/// A filter that is to grow is planned for this share of the keys: with eight stages, each twice the one before, it then
-/// holds them all.
+/// A growing filter is planned for 1/255 of the keys: eight stages, each twice as large as the one
+/// before, then hold all of them.
 const GROWN: u64 = 255;
 
-/// A filter for keys of kind `K`.
+/// A filter for keys of type `K`.
 ///
-/// `insert_all` and `count` are the timed loops. They take a whole run of keys, so that a filter compiles its own
-/// loop around its own lookup; a filter with a batch interface feeds it here in whatever pieces it likes.
+/// `insert_all` and `count` are the timed loops. They take a whole run of keys, so that each filter
+/// compiles its own loop around its own lookup. A filter with a batch interface splits the run as
+/// it likes.
 pub trait Filter<K: Key + ?Sized>: Sized + Sync {
-    /// An empty filter, sized by its own constructor.
+    /// Creates an empty filter, sized by its own constructor.
     fn create(job: &Job) -> Self;
-    /// Empty it again by writing all of its memory: afterwards every page is there and no insert waits for one.
+    /// Empties the filter by writing all of its memory, so that every page is present and no insert
+    /// waits for one.
     fn wipe(&mut self);
     fn insert_all(&mut self, keys: K::List<'_>);
-    /// How many of the keys it says it holds.
+    /// Returns how many of the keys the filter reports as present.
     fn count(&self, keys: K::List<'_>) -> u64;
-    /// The memory it really holds.
+    /// Returns the bits of memory that the filter really uses.
     fn memory_bits(&self) -> u64;
-    /// Itself, where several threads may insert at once.
+    /// Returns the filter itself if several threads may insert at once.
     fn shared(&self) -> Option<&dyn Shared<K>> {
         None
     }
 }
 
-/// Inserting from several threads.
+/// Insertion from several threads.
 pub trait Shared<K: Key + ?Sized>: Sync {
     fn insert_shared(&self, keys: K::List<'_>);
 }
 
-/// A filter, or the physical limit, as the measurement sees it: called once per section, never per key.
+/// A filter, or the physical limit, as the measurement sees it. Called once per section, never per
+/// key.
 pub trait Contestant<K: Key + ?Sized> {
     fn name(&self) -> &'static str;
-    /// Whether it is a filter; if not it only has a mixed section and nothing to verify.
+    /// Returns whether this is a filter. Anything else has only a mixed section and is not
+    /// verified.
     fn is_filter(&self) -> bool {
         true
     }
-    /// Make a fresh, empty filter whose memory has been touched.
+    /// Creates an empty filter whose memory has been touched.
     fn prepare(&mut self, job: &Job);
     fn insert(&mut self, keys: K::List<'_>);
     fn count(&self, keys: K::List<'_>) -> u64;
     fn bits(&self) -> u64;
     fn shared(&self) -> Option<&dyn Shared<K>>;
-    /// Give the memory back.
+    /// Frees the memory.
     fn release(&mut self);
 }
 
@@ -122,7 +126,7 @@ fn slot<K: Key + ?Sized, F: Filter<K> + 'static>(name: &'static str) -> Box<dyn 
     Box::new(Slot::<F> { name, filter: None })
 }
 
-/// A kind of key that there are contestants for.
+/// A type of key that has contestants.
 pub trait Roster: Key {
     fn roster() -> Vec<Box<dyn Contestant<Self>>>;
 }

@@ -9,18 +9,18 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no contestant of this name.
+    /// There is no contestant with this name.
     UnknownContestant {
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The names of all contestants.
         known: Vec<&'static str>,
     },
-    /// A contestant denies keys that were inserted.
+    /// A contestant does not find keys that were inserted.
     FalseNegatives {
         /// The name of the contestant.
         name: &'static str,
-        /// The number of members that it denies.
+        /// The number of members that it did not find.
         lost: u64,
         /// The number of members that were looked up.
         asked: u64,

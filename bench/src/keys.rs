@@ -1,57 +1,60 @@
-//! The keys every contestant is asked about.
+//! The keys that every contestant is tested with.
 //!
-//! A key is made from a number, its id, by a bijection: distinct ids give distinct keys, so members and absent
-//! keys (ids with different tags) are disjoint by construction and nothing has to be remembered to know it.
-//! The bijection is a mixer that no filter here uses as its hash.
+//! A key is computed from a number, its id, by a bijection: distinct ids yield distinct keys.
+//! Members and absent keys (ids with different tags) are therefore disjoint by construction, and no
+//! list of members is needed to tell them apart. The bijection is a mixer that no filter here uses
+//! as its hash.
 //!
-//! Queries are copied out in the order in which they are asked. A timed loop therefore reads its keys in
-//! sequence, and what it pays for at random is the filter alone.
+//! Queries are copied into the order in which they are made. A timed loop therefore reads its keys
+//! sequentially, and only the accesses to the filter are random.
 
 use std::hash::Hash;
 use std::ops::Range;
 
-/// At most this many queries in a timed section: enough to leave every cache, few enough for n = 1e8.
+/// The largest number of queries in a timed section: enough to exceed every cache, and few enough
+/// for n = 1e8.
 pub const QUERIES_MAX: u64 = 10_000_000;
-/// At least this many, so that a small filter is not asked a sequence its branch predictor can learn.
+/// The smallest number of queries, so that the branch predictor cannot learn the sequence for a
+/// small filter.
 pub const QUERIES_MIN: u64 = 1_000_000;
 
-/// What an id is for; ids of different tags never share a key.
+/// The purpose of an id; ids with different tags never share a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
     Member = 0,
-    /// Absent keys of the timed sections.
+    /// Absent keys for the timed sections.
     Absent = 1,
-    /// Absent keys that measure the false positive rate.
+    /// Absent keys for measuring the false positive rate.
     Rate = 2,
 }
 
-/// The id of key `index` of `tag`.
+/// Returns the id of key `index` of `tag`.
 pub fn id(tag: Tag, index: u64) -> u64 {
     debug_assert!(index < 1 << 56);
     ((tag as u64) << 56) | index
 }
 
-/// The finaliser of splitmix64: a bijection on 64 bits.
+/// The finaliser of `splitmix64`: a bijection on 64 bits.
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
 }
 
-/// A random-looking word, different for every id.
+/// Returns a random-looking word, different for every id.
 fn word(id: u64, seed: u64) -> u64 {
     mix(id.wrapping_add(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
 
-/// A kind of key, and how a run of such keys is stored and handed out.
+/// A type of key, and how a run of such keys is stored and passed on.
 pub trait Key: Hash + Send + Sync + 'static {
-    /// Keys that are owned, in the order they were pushed.
+    /// Owned keys, in the order in which they were pushed.
     type Store: Store<Self>;
     /// A borrowed run of keys, as a contestant receives it.
     type List<'a>: List<'a, Self>;
-    /// The key's bytes, for filters that take bytes.
+    /// Passes on the bytes of the key, for filters that take bytes.
     fn with_bytes<T>(&self, use_bytes: impl FnOnce(&[u8]) -> T) -> T;
-    /// XXH3-64 of the key's bytes, for filters that take a hash.
+    /// Returns the XXH3-64 of the key's bytes, for filters that take a hash.
     #[inline]
     fn xxh3(&self) -> u64 {
         self.with_bytes(xxhash_rust::xxh3::xxh3_64)
@@ -114,7 +117,7 @@ impl<'a> List<'a, u64> for &'a [u64] {
     }
 }
 
-/// The length of a string key: 16 to 24 bytes, each length equally often, 20 on average.
+/// The length of a string key: 16 to 24 bytes, equally distributed, 20 on average.
 const LENGTHS: Range<usize> = 16..25;
 
 impl Key for [u8] {
@@ -127,7 +130,7 @@ impl Key for [u8] {
     }
 }
 
-/// Strings end to end in one piece of memory.
+/// Strings stored one after the other in one allocation.
 pub struct Arena {
     bytes: Vec<u8>,
     /// String i is `bytes[offsets[i]..offsets[i + 1]]`.
@@ -136,13 +139,15 @@ pub struct Arena {
 
 impl Store<[u8]> for Arena {
     fn with_capacity(count: u64) -> Self {
-        // The longest length for every string: what stays unused is never touched, so it costs no memory.
+        // Reserve the longest length for every string: unused memory is never touched, so it costs
+        // nothing.
         let mut offsets = Vec::with_capacity(count as usize + 1);
         offsets.push(0);
         Arena { bytes: Vec::with_capacity(count as usize * (LENGTHS.end - 1)), offsets }
     }
 
-    /// Sixteen hexadecimal digits of the id's word, which alone make the string unique, and up to eight letters.
+    /// Appends sixteen hexadecimal digits of the id's word, which alone make the string unique, and
+    /// up to eight letters.
     fn push(&mut self, id: u64, seed: u64) {
         let word = word(id, seed);
         let more = mix(word);
@@ -172,7 +177,7 @@ impl Store<[u8]> for Arena {
 #[derive(Clone, Copy)]
 pub struct Strings<'a> {
     pub bytes: &'a [u8],
-    /// One more than there are strings.
+    /// One more offset than there are strings.
     pub offsets: &'a [u64],
 }
 
@@ -191,8 +196,8 @@ impl<'a> List<'a, [u8]> for Strings<'a> {
     }
 }
 
-/// A pseudo-random order of 0..n that takes no memory: a bijection on the next power of two, walked until it
-/// lands inside.
+/// A pseudo-random permutation of 0..n that takes no memory: a bijection on the next power of two,
+/// applied repeatedly until the result is below n.
 pub struct Permutation {
     n: u64,
     bits: u32,
@@ -204,7 +209,7 @@ impl Permutation {
         Permutation { n, bits: n.next_power_of_two().trailing_zeros(), seed: mix(seed ^ 0x5eed) }
     }
 
-    /// Where `i` goes.
+    /// Returns the image of `i`.
     pub fn at(&self, i: u64) -> u64 {
         debug_assert!(i < self.n);
         let mask = (1u64 << self.bits) - 1;
@@ -223,7 +228,7 @@ impl Permutation {
     }
 }
 
-/// Everything one run asks: the members in insertion order, and the queries in theirs.
+/// All keys of one run: the members in insertion order, and the queries in theirs.
 pub struct Workload<K: Key + ?Sized> {
     pub members: K::Store,
     pub hits: K::Store,
@@ -235,7 +240,8 @@ pub struct Workload<K: Key + ?Sized> {
 impl<K: Key + ?Sized> Workload<K> {
     pub fn new(n: u64, seed: u64) -> Self {
         let queries = n.clamp(QUERIES_MIN, QUERIES_MAX);
-        // Members in an order of their own; when there are fewer members than queries, again in another.
+        // Members in a different order than they were inserted; if there are fewer members than
+        // queries, again in another order.
         let hit = |i: u64| id(Tag::Member, Permutation::new(n, seed ^ (1 + i / n)).at(i % n));
         let miss = |i: u64| id(Tag::Absent, i);
         let shuffle = Permutation::new(queries, !seed);

@@ -1,11 +1,12 @@
-//! The physical limit: what a lookup cannot do without, and nothing else.
+//! The physical limit: the work that no lookup can avoid, and nothing else.
 //!
-//! Every key is hashed and one 64-byte line of an array as large as a blocked filter is fetched for it, in tiles:
-//! hash a tile of keys, prefetch its lines, load its lines. A filter that touches one line per key and still has
-//! to test bits can approach this time but not beat it by being cleverer about bits.
+//! Each key is hashed, and one 64-byte line is fetched for it from an array as large as a blocked
+//! filter. This is done in tiles: hash a tile of keys, prefetch its lines, load its lines. A filter
+//! that touches one line per key and also tests bits can approach this time but cannot beat it.
 //!
-//! It is a yardstick, so it is compiled for the best instructions the machine has; the loop is written once and
-//! instantiated in one `#[target_feature]` shell per level. This is the only file of the benchmark with `unsafe`.
+//! As a yardstick, it is compiled for the best instructions of the machine. The loop is written
+//! once and instantiated in one `#[target_feature]` shell per level. This is the only file of the
+//! benchmark with `unsafe`.
 #![allow(unsafe_code, reason = "prefetch, unchecked line loads and calls into target-feature shells")]
 
 use crate::contestants::{Contestant, Job, Shared};
@@ -14,12 +15,13 @@ use std::hint::{black_box, select_unpredictable};
 use umbel::memory::{CacheLine, Words};
 use umbel::sizing::BlockedParams;
 
-/// Keys whose lines are in flight at once.
+/// The number of keys whose lines are in flight at once.
 const TILE: usize = 64;
-/// String bytes are prefetched this far ahead: between two hash loops the processor's own prefetcher falls behind.
+/// How far ahead string bytes are prefetched: between two hash loops the hardware prefetcher falls
+/// behind.
 const BYTES_AHEAD: usize = 2048;
 
-/// The lines of the array: as many as a blocked filter for the same job has.
+/// Returns the number of lines in the array: as many as a blocked filter for the same job has.
 pub fn lines(n: u64, p: f64) -> u64 {
     BlockedParams::for_capacity(n, p).expect("sizes that peers accept").lines
 }
@@ -49,10 +51,10 @@ impl Level {
     }
 }
 
-/// The array, once it is there.
+/// The array, once it is allocated.
 #[derive(Default)]
 pub struct Limit {
-    /// The very memory that umbel's filters lie in: the same alignment, the same pages.
+    /// The same kind of memory that umbel's filters use: the same alignment, the same pages.
     words: Option<Words>,
 }
 
@@ -80,7 +82,7 @@ impl<K: Hashed + ?Sized> Contestant<K> for Limit {
 
     fn insert(&mut self, _: K::List<'_>) {}
 
-    /// A checksum instead of a count: it only has to depend on every line.
+    /// Returns a checksum instead of a count: it only has to depend on every line.
     #[inline(never)]
     fn count(&self, keys: K::List<'_>) -> u64 {
         let lines = self.lines();
@@ -140,10 +142,11 @@ fn walk_tile<K: Hashed + ?Sized, S: Sum>(lines: &[CacheLine], keys: K::List<'_>,
     let count = lines.len() as u64;
     let mut places = [0u32; TILE];
     for (place, key) in places.iter_mut().zip(keys.iter()) {
-        // The upper half of the hash times the number of lines: below that number.
+        // The upper half of the hash times the number of lines, shifted: below the number of lines.
         *place = (((key.inline_xxh3() >> 32) * count) >> 32) as u32;
     }
-    // In memory, not in vector registers: taking them out of those again one by one is slower than loading them.
+    // In memory, not in vector registers: extracting the places one by one from registers is slower
+    // than loading them.
     let places = &black_box(&places)[..keys.len()];
     for &place in places {
         prefetch(lines.as_ptr().wrapping_add(place as usize).cast());
@@ -154,8 +157,8 @@ fn walk_tile<K: Hashed + ?Sized, S: Sum>(lines: &[CacheLine], keys: K::List<'_>,
     }
 }
 
-/// All lines seen so far, folded into one. Written out per level, because a compiler that sees a loop over lines
-/// of words turns it inside out, into gathers of single words.
+/// The XOR of all lines so far. Written separately for each level, because the compiler would turn
+/// a loop over lines of words inside out, into gathers of single words.
 trait Sum {
     fn zero() -> Self;
     fn add(&mut self, line: &CacheLine);
@@ -220,20 +223,20 @@ mod x86 {
     }
 }
 
-/// Ask for the cache line at `address`, which need not be a valid one.
+/// Prefetches the cache line at `address`, which need not be valid.
 #[inline(always)]
 fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing into the program and does not fault, whatever the address.
+        // SAFETY: a prefetch returns no data and does not fault, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
 }
 
-/// XXH3-64 in a form that is compiled into the loop around it.
+/// XXH3-64 in a form that is inlined into the surrounding loop.
 pub trait Hashed: Key {
     fn inline_xxh3(&self) -> u64;
 }
@@ -256,8 +259,8 @@ impl Hashed for [u8] {
     }
 }
 
-/// XXH3-64, seed 0, of the eight little-endian bytes of `key`: the algorithm's case of 4 to 8 bytes, which for
-/// eight reads the two halves of the key in exchanged places.
+/// Returns the XXH3-64, seed 0, of the eight little-endian bytes of `key`: the algorithm's case for
+/// 4 to 8 bytes, which for eight swaps the two halves of the key.
 #[inline(always)]
 fn xxh3_8(key: u64) -> u64 {
     // Words 1 and 2 of the default secret, combined.
@@ -271,8 +274,9 @@ fn xxh3_8(key: u64) -> u64 {
     h ^ (h >> 28)
 }
 
-/// XXH3-64, seed 0, of 16 to 32 bytes. Sixteen bytes and more are two cases of the algorithm; both are computed
-/// and one is taken, because a branch on the length of random strings is mispredicted too often.
+/// Returns the XXH3-64, seed 0, of 16 to 32 bytes. The algorithm treats 16 bytes and longer keys
+/// differently; both cases are computed and one result is selected, because a branch on the length
+/// of random strings is mispredicted too often.
 #[inline(always)]
 fn xxh3_16_to_32(bytes: &[u8]) -> u64 {
     const SECRET: [u64; 4] =
@@ -317,7 +321,7 @@ mod tests {
         }
     }
 
-    /// Every level visits the same lines, and a run that is no whole number of tiles loses no key.
+    /// Every level visits the same lines, and an incomplete last tile loses no key.
     #[test]
     fn every_level_computes_the_same_checksum() {
         fn check<K: Hashed + ?Sized>() {
@@ -338,7 +342,8 @@ mod tests {
                 });
                 assert_eq!(Contestant::<K>::count(&limit, keys), plain);
                 assert_eq!(walk::<K, CacheLine>(lines, keys), plain);
-                // The level below the best one, which the line above does not reach on a wider machine.
+                // The level below the best one, which the line above does not cover on a wider
+                // machine.
                 #[cfg(target_arch = "x86_64")]
                 if !matches!(Level::detect(), Level::Portable) {
                     // SAFETY: every level but the portable one has AVX2, BMI1 and BMI2.

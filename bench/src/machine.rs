@@ -1,10 +1,10 @@
-//! What the figures were measured on.
+//! A description of the machine that the figures were measured on.
 
 use std::fs::read_to_string;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// One line: processor, SIMD level, caches, huge pages, load.
+/// Returns one line: processor, SIMD level, caches, huge pages, load.
 pub fn describe() -> String {
     let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo
@@ -25,8 +25,8 @@ pub fn describe() -> String {
     )
 }
 
-/// How evenly the machine runs: the median and the slowest of many equal pieces of pure arithmetic, over the
-/// fastest one. About 1.0 on a quiet machine.
+/// Measures how evenly the machine runs: the median and the slowest of many equal pieces of pure
+/// arithmetic, relative to the fastest. About 1.0 on a quiet machine.
 pub fn unrest() -> (f64, f64) {
     let mut times: Vec<f64> = (0..200)
         .map(|_| {
@@ -43,7 +43,7 @@ pub fn unrest() -> (f64, f64) {
     (times[100] / times[0], times[199] / times[0])
 }
 
-/// Memory of this process on transparent huge pages, where the system says.
+/// Returns the memory of this process on transparent huge pages, if the system reports it.
 pub fn huge_page_bytes() -> Option<u64> {
     let rollup = read_to_string("/proc/self/smaps_rollup").ok()?;
     let line = rollup.lines().find_map(|line| line.strip_prefix("AnonHugePages:"))?;
@@ -66,7 +66,7 @@ fn simd() -> &'static str {
     "baseline SIMD"
 }
 
-/// The size of the first core's cache of a level, as the system writes it.
+/// Returns the size of the first core's cache of a level, as the system formats it.
 fn cache(level: u32) -> String {
     (0..8)
         .map(|index| format!("/sys/devices/system/cpu/cpu0/cache/index{index}"))

@@ -6,34 +6,38 @@
 //!
 //! # What is measured
 //!
-//! Nanoseconds per key, on one thread, of four sections: `insert` all n members into an empty filter, ask for
-//! members only (`hit`), for absent keys only (`miss`), and for half of each in random order (`mixed`). Beside
-//! them the memory the filter really holds and its false positive rate on absent keys that no timed section uses.
-//! Every filter is sized by its own constructor for n and p. Whatever turns a key into a hash is inside the loop.
+//! Nanoseconds per key, on one thread, in four sections: `insert` of all n members into an empty
+//! filter, lookups of members only (`hit`), of absent keys only (`miss`), and of half of each in
+//! random order (`mixed`). Also reported are the memory that the filter really uses and its false
+//! positive rate on absent keys that no timed section uses. Every filter is sized by its own
+//! constructor for n and p. Hashing the key is part of the loop.
 //!
 //! # How
 //!
-//! - All contestants see the same keys ([`keys`]), in one process, interleaved: repetition 1 of each, then
-//!   repetition 2 of each; every repetition starts with another contestant. Machines drift, and only ratios
-//!   within one run mean anything.
-//! - In every repetition the filter is made anew, then emptied by its own `clear`, which writes all its memory:
-//!   insert finds every page present. Which pages it lies on is the filter's own choice, and the part on huge
-//!   pages is reported. A static filter's insert is its whole construction.
-//! - Queries are cut into slices of a millisecond or more, each a sample; median and best are over the samples
-//!   of all repetitions. Of insert every whole build is a sample.
-//! - A loop counts what it finds and the count is kept, so that the compiler cannot drop the work. Each loop is
-//!   compiled for its filter and key type; the one indirect call is per section.
-//! - Every filter is asked for all n members once, untimed, and hits are counted in the timed sections too: a
-//!   false negative ends the run with exit code 1.
+//! - All contestants see the same keys ([`keys`]), in one process, interleaved: repetition 1 of
+//!   each, then repetition 2 of each; every repetition starts with another contestant. Machines
+//!   drift, and only ratios within one run are meaningful.
+//! - In every repetition a new filter is created, then emptied by its own `clear`, which writes all
+//!   its memory, so that insert finds every page present. Each filter chooses its own pages, and
+//!   the share on huge pages is reported. The insert time of a static filter is its whole
+//!   construction.
+//! - Queries are split into slices of a millisecond or more, each a sample; median and best are
+//!   over the samples of all repetitions. For insert, every whole build is a sample.
+//! - A loop counts the keys it finds and the count is used, so that the compiler cannot drop the
+//!   work. Each loop is compiled for its filter and key type; the only indirect call is per
+//!   section.
+//! - All n members are looked up in every filter once, untimed, and hits are counted in the timed
+//!   sections too: a false negative ends the run with exit code 1.
 //!
-//! `physical limit` is no filter: it hashes the same keys and loads one line per key from an array of a blocked
-//! filter's size, as fast as the machine can ([`limit`]).
+//! `physical limit` is not a filter: it hashes the same keys and loads one line per key from an
+//! array of the size of a blocked filter, as fast as the machine can ([`limit`]).
 //!
 //! # Adding a contestant
 //!
-//! Write `impl Filter<K> for ...` in a file of [`contestants`] (generic over the key, or once for `u64` and once
-//! for `[u8]` where the two take different paths; a wrapper type for each way of calling the same filter), and
-//! add one line to the list in `contestants.rs`. A filter that several threads may fill also implements `Shared`.
+//! Write `impl Filter<K> for ...` in a file of [`contestants`] (generic over the key, or once for
+//! `u64` and once for `[u8]` if the two take different paths; a wrapper type for each way of
+//! calling the same filter), and add one line to the list in `contestants.rs`. A filter that
+//! several threads may fill also implements `Shared`.
 
 mod contestants;
 mod error;
@@ -128,7 +132,7 @@ fn run<K: Roster + ?Sized>(args: &Args) -> error::Result<String> {
     let terminal = std::io::stderr().is_terminal();
     let progress = |what: &str| {
         if terminal {
-            // Erase the line and write over it.
+            // Erase the line and overwrite it.
             let _ = write!(std::io::stderr(), "\r\x1b[K{what}");
         }
     };
@@ -148,7 +152,7 @@ fn run<K: Roster + ?Sized>(args: &Args) -> error::Result<String> {
     Ok(head + &report::table(&rows, plan.threads))
 }
 
-/// The contestants of these names; all of them if none is named.
+/// Returns the contestants with these names, or all of them if none is named.
 fn choose<K: Roster + ?Sized>(
     mut all: Vec<Box<dyn Contestant<K>>>,
     only: &[String],
@@ -161,7 +165,7 @@ fn choose<K: Roster + ?Sized>(
     Ok(all)
 }
 
-/// A count, also as 1e6 or 10M.
+/// Parses a count, also written as 1e6 or 10M.
 fn number(text: &str) -> Result<u64, String> {
     let (digits, factor) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (&text[..at], 1e3),
@@ -189,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_in_every_usual_form() {
+    fn numbers_are_parsed_in_every_usual_form() {
         for (text, value) in
             [("1000000", 1_000_000), ("1e6", 1_000_000), ("10M", 10_000_000), ("2.5k", 2_500)]
         {

@@ -1,4 +1,4 @@
-//! The measurement: which section is timed when, what is verified, and what the figures are.
+//! The measurement: the order of the timed sections, the verification, and the figures.
 
 use crate::contestants::{Contestant, Job};
 use crate::error::{Error, Result};
@@ -9,21 +9,25 @@ use std::sync::Barrier;
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
-/// A timed section of queries is cut into slices of at most this many keys, each a sample of its own: a slice
-/// takes a millisecond or more, and one that another process disturbed does not spoil its neighbours.
+/// The largest number of keys in a slice. A timed section of queries is split into slices, each a
+/// sample of its own. A slice takes a millisecond or more, and one that was disturbed by another
+/// process does not affect the others.
 const SLICE: usize = 1 << 18;
-/// A repetition of a small filter builds and asks it several times, until this many keys have been seen.
+/// A repetition builds and queries a small filter several times, until this many keys have been
+/// processed ...
 const KEYS_PER_REPETITION: u64 = 4_000_000;
-/// Yet not more often than this.
+/// ... but at most this often.
 const PASSES_MAX: u64 = 64;
-/// Up to this n every contestant is built once untimed before the first repetition, so that allocator, clock
-/// frequency and branch predictors have settled. Larger filters take seconds each and settle by themselves.
+/// Up to this n every contestant is built once untimed before the first repetition, so that
+/// allocator, clock frequency and branch predictors settle. Larger filters take seconds each and
+/// settle by themselves.
 const WARM_UP_MAX: u64 = 10_000_000;
-/// The rate is measured on 6400/p absent keys, which makes its standard error 1.25 %, but on no fewer than this ...
+/// The rate is measured on 6400/p absent keys, for a standard error of 1.25 %, but on no fewer than
+/// this ...
 const RATE_KEYS_MIN: u64 = 4_000_000;
-/// ... and no more than this, or a very low rate would take hours.
+/// ... and no more than this, because a very low rate would take hours.
 const RATE_KEYS_MAX: u64 = 1_000_000_000;
-/// Keys made at a time to measure the rate.
+/// The number of keys generated at a time to measure the rate.
 const RATE_BLOCK: u64 = 1 << 16;
 
 /// Times in nanoseconds per key, one per sample.
@@ -38,7 +42,7 @@ impl Samples {
         value
     }
 
-    /// The middle sample, or the mean of the middle two.
+    /// Returns the middle sample, or the mean of the middle two.
     pub fn median(&self) -> Option<f64> {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -55,7 +59,7 @@ impl Samples {
     }
 }
 
-/// What was found about one contestant.
+/// The results of one contestant.
 #[derive(Default)]
 pub struct Row {
     pub name: &'static str,
@@ -67,21 +71,21 @@ pub struct Row {
     pub one_thread: Samples,
     pub threads: Samples,
     pub bits_per_key: f64,
-    /// Measured false positive rate; a filter's only.
+    /// The measured false positive rate; `None` if the contestant is not a filter.
     pub rate: Option<f64>,
-    /// The part of its memory that lies on huge pages.
+    /// The share of its memory that lies on huge pages.
     pub huge_pages: Option<f64>,
 }
 
 pub struct Plan {
     pub job: Job,
     pub reps: usize,
-    /// Threads of the concurrent insert; one means none.
+    /// The number of threads of the concurrent insert; with one it is not measured.
     pub threads: usize,
 }
 
-/// Measure all contestants, interleaved: repetition 1 of each, then repetition 2 of each, and so on, every
-/// repetition starting one contestant further. An error is a false negative.
+/// Measures all contestants, interleaved: repetition 1 of each, then repetition 2 of each, and so
+/// on. Every repetition starts one contestant further. Fails if a contestant has a false negative.
 pub fn run<K: Key + ?Sized>(
     plan: &Plan,
     mut contestants: Vec<Box<dyn Contestant<K>>>,
@@ -111,7 +115,7 @@ pub fn run<K: Key + ?Sized>(
     Ok(rows)
 }
 
-/// One repetition of one contestant; the first one also verifies it.
+/// Runs one repetition of one contestant; the first one also verifies it.
 fn repeat<K: Key + ?Sized>(
     plan: &Plan,
     work: &Workload<K>,
@@ -164,7 +168,8 @@ fn passes(keys: u64) -> u64 {
     (KEYS_PER_REPETITION / keys.max(1)).clamp(1, PASSES_MAX)
 }
 
-/// Ask all queries, slice by slice, in as many passes as a repetition takes; how many each pass found.
+/// Looks up all queries, slice by slice, in as many passes as a repetition takes. Returns how many
+/// keys each pass found.
 fn ask<K: Key + ?Sized>(contestant: &dyn Contestant<K>, queries: K::List<'_>, samples: &mut Samples) -> u64 {
     let slices = queries.len().div_ceil(SLICE);
     let mut found = 0;
@@ -186,7 +191,7 @@ fn no_false_negatives(name: &'static str, found: u64, asked: usize) -> Result<()
     }
 }
 
-/// The false positive rate, over absent keys that no timed section uses.
+/// Measures the false positive rate, over absent keys that no timed section uses.
 fn rate<K: Key + ?Sized>(job: &Job, contestant: &dyn Contestant<K>) -> f64 {
     let wanted = ((6400.0 / job.p) as u64).clamp(RATE_KEYS_MIN, RATE_KEYS_MAX);
     let blocks = wanted.div_ceil(RATE_BLOCK);
@@ -202,8 +207,8 @@ fn rate<K: Key + ?Sized>(job: &Job, contestant: &dyn Contestant<K>) -> f64 {
     found as f64 / (blocks * RATE_BLOCK) as f64
 }
 
-/// Wall time from the first thread's first insert to the last thread's last. (The threads look at the clock themselves:
-/// whoever waits for them may be woken late at either end.)
+/// Returns the wall time from the first insert of any thread to the last. The threads read the
+/// clock themselves, because a thread that waits for them may be woken late at either end.
 fn insert_from_threads<'a, K: Key + ?Sized>(
     contestant: &dyn Contestant<K>,
     keys: K::List<'a>,
@@ -252,7 +257,7 @@ mod tests {
         assert!(no_false_negatives("x", 9, 10).unwrap_err().to_string().contains("denies 1 of 10"));
     }
 
-    /// A filter that has forgotten something must not get a row.
+    /// A filter that has lost keys must not get a row.
     #[test]
     fn a_forgetful_filter_is_caught() {
         struct Forgetful;

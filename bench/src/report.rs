@@ -1,9 +1,9 @@
-//! The figures on paper: tables for people, JSON for programs.
+//! The results: tables for people, JSON for programs.
 
 use crate::measure::{Row, Samples};
 use serde_json::{Map, Value, json};
 
-/// The filter the ratios are against.
+/// The filter that the ratios are relative to.
 const REFERENCE: &str = "fastbloom foldhash";
 
 type Section = (&'static str, fn(&Row) -> &Samples);
@@ -15,7 +15,7 @@ const SECTIONS: [Section; 4] = [
     ("mixed", |row| &row.mixed),
 ];
 
-/// A list of objects, one per contestant; what a contestant does not have is null.
+/// Returns a list of objects, one per contestant; missing values are null.
 pub fn json(rows: &[Row], threads: usize) -> String {
     let rows = rows.iter().map(|row| {
         let mut object = Map::new();
@@ -36,7 +36,7 @@ pub fn json(rows: &[Row], threads: usize) -> String {
     serde_json::to_string_pretty(&Value::Array(rows.collect())).expect("numbers and strings are valid JSON")
 }
 
-/// The main table, and one for concurrent insert if it was measured.
+/// Returns the main table, and one for concurrent insert if it was measured.
 pub fn table(rows: &[Row], threads: usize) -> String {
     let reference = rows.iter().find(|row| row.name == REFERENCE);
     let mut cells = vec![vec!["filter".to_string()]];
@@ -79,7 +79,7 @@ fn time(samples: &Samples) -> String {
         .map_or("-".into(), |(median, best)| format!("{median:.1} ({best:.1})"))
 }
 
-/// Columns of equal width, the first to the left, the others to the right.
+/// Aligns the columns, the first to the left, the others to the right.
 fn align(cells: &[Vec<String>]) -> String {
     let widths: Vec<usize> = (0..cells[0].len())
         .map(|column| cells.iter().map(|line| line[column].len()).max().unwrap_or(0))
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_a_list_with_null_for_what_is_missing() {
+    fn json_is_a_list_with_null_for_missing_values() {
         let rows = [Row { name: "physical limit", bits_per_key: 10.0, ..Row::default() }];
         let value: Value = serde_json::from_str(&json(&rows, 1)).unwrap();
         assert_eq!(value[0]["filter"], "physical limit");

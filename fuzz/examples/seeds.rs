@@ -1,4 +1,4 @@
-//! Writes the inputs to begin with to `corpus/<target>/`.
+//! Writes the initial inputs to `corpus/<target>/`.
 
 use std::io;
 use std::path::Path;

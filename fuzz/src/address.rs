@@ -1,11 +1,12 @@
 //! Addresses, and the lines of lists.
 //!
-//! Whatever the bytes are, there is no panic. An address is printable ASCII, and read again it is the same address; so is what would be
-//! listed for it. It has as many expressions as it may have, itself first, and is found by each of them that is listed.
+//! No input may cause a panic. A parsed address is printable ASCII and parses to the same address
+//! again, and so does the expression that would be listed for it. It has 1 to 30 expressions,
+//! itself first, and is found through each of them that is listed.
 
 use umbel_text::address::{Address, Confirm, Full, Screen, Verdict, sha256};
 
-/// Takes any bytes: as an address, and as lines.
+/// Tests any bytes, as an address and as lines of a list.
 pub fn run(bytes: &[u8]) {
     loads(bytes);
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -13,14 +14,14 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Tries to read an address; whether it is one.
+/// Tries to parse an address, and returns whether it is one.
 pub fn loads(bytes: &[u8]) -> bool {
     Address::parse(bytes).inspect(hold).is_ok()
 }
 
 fn hold(address: &Address) {
     let text = address.to_string();
-    assert!(text.bytes().all(|byte| byte.is_ascii_graphic()), "{text:?} can be printed");
+    assert!(text.bytes().all(|byte| byte.is_ascii_graphic()), "{text:?} is printable");
     assert_eq!(Address::parse(text.as_bytes()).as_ref(), Ok(address), "{text} again");
     let own = address.expression();
     let listed = Address::parse(own.as_bytes()).map(|address| address.expression());
@@ -33,15 +34,15 @@ fn hold(address: &Address) {
     }
 }
 
-/// What is listed is never called clear.
+/// Checks that a listed expression is never reported as clear.
 fn found(address: &Address, expression: &str) {
     let hashes = [sha256(expression)];
     let screen = Screen::from_hashes(&hashes, Screen::PREFIX, 0.01, umbel::Hasher::default());
-    let verdict = screen.expect("a filter of one").check(address, Some(&mut Listed(hashes[0])));
+    let verdict = screen.expect("a filter of one hash").check(address, Some(&mut Listed(hashes[0])));
     assert_eq!(verdict.ok(), Some(Verdict::Unsafe(expression.into())));
 }
 
-/// A list of one.
+/// A list with one entry.
 struct Listed(Full);
 
 impl Confirm for Listed {

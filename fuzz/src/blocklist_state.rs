@@ -1,7 +1,8 @@
 //! The state of a blocklist.
 //!
-//! Whatever the bytes are, reading ends without a panic. A list that was read judges, tells its figures, judges the same after it was
-//! written and read again, and goes on: time passes, and what is blocked is blocked.
+//! No input may cause a panic. A list that was read gives verdicts and figures, gives the same ones
+//! after it was written and read again, and keeps working: time can advance, and an address that is
+//! blocked is reported as blocked.
 
 use crate::seal;
 use std::net::IpAddr;
@@ -10,7 +11,7 @@ use umbel::Timestamp;
 use umbel_net::blocklist::{Backend, Blocklist, Verdict, state};
 use umbel_net::network::Prefix;
 
-/// Takes any bytes, as they are and with sums that fit.
+/// Tests any bytes, as they are and with matching checksums.
 pub fn run(bytes: &[u8]) {
     loads(bytes);
     let mut sealed = bytes.to_vec();
@@ -18,12 +19,12 @@ pub fn run(bytes: &[u8]) {
     loads(&sealed);
 }
 
-/// Tries to read; whether it could.
+/// Tries to read a list, and returns whether it could.
 pub fn loads(bytes: &[u8]) -> bool {
     let Ok(list) = state::from_bytes(bytes, &crate::ring()) else { return false };
     let written = state::to_bytes(&list).expect("what was read can be written");
     let mut again = state::from_bytes(&written, &crate::ring()).expect("what was written can be read");
-    assert_eq!(told(&list), told(&again));
+    assert_eq!(describe(&list), describe(&again));
     assert_eq!(written, state::to_bytes(&again).expect("room"), "the same bytes");
     go_on(&mut again);
     true
@@ -33,10 +34,10 @@ fn addresses() -> [IpAddr; 4] {
     [[10, 0, 0, 1].into(), [192, 0, 2, 7].into(), [0; 16].into(), [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into()]
 }
 
-/// Verdicts and figures; as text, since a figure may be none and that equals nothing.
-fn told(list: &Blocklist) -> String {
+/// Returns verdicts and figures as text, because a figure may be NaN, which equals nothing.
+fn describe(list: &Blocklist) -> String {
     let verdicts = list.check_all(&addresses());
-    assert_eq!(verdicts, addresses().map(|address| list.check(address)), "one by one, and together");
+    assert_eq!(verdicts, addresses().map(|address| list.check(address)), "single and batch lookups agree");
     format!("{verdicts:?} {:?} {:?}", list.figures(), list.innocents(&addresses()))
 }
 
@@ -56,6 +57,6 @@ fn go_on(list: &mut Blocklist) {
     for later in [now.saturating_add(lifetime / 3), now.saturating_add(lifetime), u64::MAX] {
         let _ = list.advance(Timestamp::from_millis(later));
         let _ = list.block(Prefix::host(addresses()[0]), Some(Duration::from_millis(later)));
-        told(list);
+        describe(list);
     }
 }

@@ -1,7 +1,8 @@
 //! Captures and the streams in them.
 //!
-//! Whatever the bytes are: reading ends, the same bytes compressed give the same, the buffer is bounded by what was read, and of
-//! the streams every byte is delivered once, at the place that follows, within the limits.
+//! For any input: reading ends, the same bytes compressed yield the same result, the size of the
+//! buffer is bounded by the bytes read, and every byte of a stream is delivered once, in order,
+//! within the limits.
 
 use flate2::Compression;
 use flate2::read::GzEncoder;
@@ -10,78 +11,83 @@ use std::io::Read;
 use umbel_net::capture::streams::{Ending, Event, Limits, Piece, Streams};
 use umbel_net::capture::{Counts, End, MAX_RECORD, Reader};
 
-/// So little that a few small packets are too much.
+/// Limits so low that a few small packets exceed them.
 const LIMITS: Limits = Limits { streams: 4, waiting: 300, waiting_together: 700, idle: 1_000_000_000 };
 
-/// Takes any bytes.
+/// Tests any bytes.
 pub fn run(bytes: &[u8]) {
-    // The buffer has 256 KiB at least; then twice what has come, up to the longest record and its head.
+    // The buffer has at least 256 KiB, then twice the bytes read so far, up to the longest record
+    // and its header.
     let most = (2 * bytes.len()).clamp(1 << 18, MAX_RECORD + 24);
     if bytes.starts_with(&[0x1f, 0x8b, 0x08]) {
         read(bytes, MAX_RECORD + 24);
     } else {
-        // Stored as they are, which is fast; seeds that are compressed see to the rest.
+        // Stored without compression, which is fast; compressed seeds cover the rest.
         let packed = GzEncoder::new(bytes, Compression::none());
-        assert_eq!(read(bytes, most), read(packed, most), "plain, and compressed");
+        assert_eq!(read(bytes, most), read(packed, most), "plain and compressed agree");
     }
 }
 
-/// Whether it is a capture from its beginning to its end.
+/// Returns whether this is a complete capture.
 pub fn loads(bytes: &[u8]) -> bool {
     read(bytes, MAX_RECORD + 24).is_some_and(|(_, end)| end == End::Whole)
 }
 
-/// Reads to the end; nothing if it is no capture.
+/// Reads to the end; `None` if the input is not a capture.
 fn read(input: impl Read + Send, most: usize) -> Option<(Counts, End)> {
     let mut reader = Reader::new(input).ok()?;
     let mut streams = Streams::new(LIMITS);
-    let mut heard = Heard::default();
+    let mut delivered = Delivered::default();
     let (mut payload, mut packets, mut number) = (0, 0, 0);
     while let Some(packet) = reader.next().expect("memory can be read") {
         packets += 1;
-        assert!(packet.number > number, "frames are numbered");
+        assert!(packet.number > number, "frame numbers increase");
         number = packet.number;
         if packet.tcp.is_some() {
             payload += packet.payload.len() as u64;
         }
-        streams.push(&packet, |piece| heard.hear(piece));
+        streams.push(&packet, |piece| delivered.receive(piece));
         assert!(streams.waiting() <= LIMITS.waiting_together && streams.len() <= LIMITS.streams);
     }
-    streams.finish(|piece| heard.hear(piece));
+    streams.finish(|piece| delivered.receive(piece));
     assert!(streams.is_empty() && streams.waiting() == 0, "nothing is left");
 
     let counts = *reader.counts();
     assert_eq!((counts.packets, counts.frames), (packets, packets + counts.skipped.total()));
     assert!(number <= counts.frames);
     assert!(reader.memory() <= most, "a buffer of {} bytes", reader.memory());
-    let told = streams.counts();
-    assert_eq!(told.delivered + told.repeated, payload, "every byte was new or was there");
-    assert_eq!((told.delivered, told.missing), (heard.bytes, heard.missing));
-    assert_eq!(told.streams, heard.streams.len() as u64);
-    assert!(heard.streams.values().all(|stream| stream.end.is_some()), "every end is told");
+    let stream_counts = streams.counts();
+    assert_eq!(
+        stream_counts.delivered + stream_counts.repeated,
+        payload,
+        "every byte is delivered or a repetition"
+    );
+    assert_eq!((stream_counts.delivered, stream_counts.missing), (delivered.bytes, delivered.missing));
+    assert_eq!(stream_counts.streams, delivered.streams.len() as u64);
+    assert!(delivered.streams.values().all(|stream| stream.end.is_some()), "every stream ends");
     Some((counts, reader.end().expect("an end")))
 }
 
-/// What was delivered.
+/// The events of all streams.
 #[derive(Default)]
-struct Heard {
-    streams: HashMap<u64, Heading>,
+struct Delivered {
+    streams: HashMap<u64, StreamProgress>,
     bytes: u64,
     missing: u64,
 }
 
-/// How far a stream has come.
+/// The progress of a stream.
 #[derive(Default)]
-struct Heading {
+struct StreamProgress {
     next: u64,
     end: Option<Ending>,
 }
 
-impl Heard {
-    fn hear(&mut self, piece: Piece<'_>) {
+impl Delivered {
+    fn receive(&mut self, piece: Piece<'_>) {
         let stream = self.streams.entry(piece.stream).or_default();
-        assert_eq!(piece.offset, stream.next, "one after the other");
-        // Who was finished may go on; who is forgotten may not.
+        assert_eq!(piece.offset, stream.next, "pieces are in order");
+        // A finished stream may continue; a dropped one may not.
         assert!(matches!(stream.end, None | Some(Ending::Finished)));
         match piece.event {
             Event::Bytes(bytes) => {
@@ -94,7 +100,7 @@ impl Heard {
                 stream.next += missing;
                 self.missing += missing;
             }
-            Event::End(why) => assert_eq!(stream.end.replace(why), None, "an end is told once"),
+            Event::End(why) => assert_eq!(stream.end.replace(why), None, "a stream ends once"),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The exact list of addresses.
 //!
-//! Whatever the bytes are, opening and asking end without a panic. What is found starts with what was asked for, and is the same if the
-//! list is opened again. If its hashes are in order, as they are written, all are found that there are.
+//! No input may cause a panic in opening or querying. Results start with the queried prefix, and
+//! are the same if the list is opened again. If its hashes are in order, as they are written, all
+//! matching hashes are found.
 
 use crate::seal;
 use std::path::Path;
 use umbel_text::address::{Confirm, Exact, Full};
 
-/// Takes any bytes, as they are and with sums that fit.
+/// Tests any bytes, as they are and with matching checksums.
 pub fn run(bytes: &[u8]) {
     loads(bytes);
     let mut sealed = bytes.to_vec();
@@ -15,13 +16,13 @@ pub fn run(bytes: &[u8]) {
     loads(&sealed);
 }
 
-/// Tries to open, and to read every page; whether it could.
+/// Tries to open a list and to read every page, and returns whether it could.
 pub fn loads(bytes: &[u8]) -> bool {
     let folder = crate::folder();
     let path = folder.path().join("exact");
     std::fs::write(&path, bytes).expect("room");
     let Ok(mut exact) = Exact::open(&path) else { return false };
-    // All of them start with nothing.
+    // Every hash starts with the empty prefix.
     let all = exact.starting_with(&[]).ok();
     let ordered = all.as_ref().filter(|all| all.is_sorted());
     if let Some(all) = &all {
@@ -29,7 +30,7 @@ pub fn loads(bytes: &[u8]) -> bool {
     }
     for first in asked(bytes, all.as_deref().unwrap_or_default()) {
         let found = exact.starting_with(&first).ok();
-        assert_eq!(found, again(&path, &first), "the same again");
+        assert_eq!(found, again(&path, &first), "reopening changes nothing");
         if let Some(found) = &found {
             assert!(found.iter().all(|hash| hash.starts_with(&first)));
         }
@@ -45,7 +46,7 @@ fn again(path: &Path, first: &[u8]) -> Option<Vec<Full>> {
     Exact::open(path).and_then(|mut exact| exact.starting_with(first)).ok()
 }
 
-/// First bytes of hashes that are there, and of some that are not.
+/// Returns prefixes of hashes in the list, and some that are not.
 fn asked(bytes: &[u8], all: &[Full]) -> Vec<Vec<u8>> {
     let ends = [all.first(), all.get(all.len() / 2), all.last()];
     let mut asked: Vec<Vec<u8>> = ends.into_iter().flatten().map(|hash| hash[..4].to_vec()).collect();

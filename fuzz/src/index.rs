@@ -1,14 +1,15 @@
 //! The index of a search.
 //!
-//! Whatever the bytes are, opening and asking end without a panic. What an index names are files that it has; where it cannot tell, all
-//! that have any text. Opened again it answers the same. Files that it names are not looked at: `select` would, and is not asked.
+//! No input may cause a panic in opening or querying. An index names only files that it contains;
+//! where it cannot exclude any, all that have text. Opened again it gives the same answers. The
+//! files themselves are not read: `select` would read them, and is not called.
 
 use crate::seal;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use umbel_text::index::{Index, Look};
 
-/// Takes any bytes, as they are and with lengths and sums that fit.
+/// Tests any bytes, as they are and with matching lengths and checksums.
 pub fn run(bytes: &[u8]) {
     loads(bytes);
     let mut sealed = bytes.to_vec();
@@ -16,28 +17,28 @@ pub fn run(bytes: &[u8]) {
     loads(&sealed);
 }
 
-/// Tries to open and to read every filter that is asked; whether it could.
+/// Tries to open an index and to read every filter that is queried, and returns whether it could.
 pub fn loads(bytes: &[u8]) -> bool {
     let folder = crate::folder();
     let path = folder.path().join("of.idx");
     std::fs::write(&path, bytes).expect("room");
     let Ok(index) = Index::open(&path) else { return false };
     assert_eq!(index.length(), bytes.len() as u64);
-    let (told, whole) = told(&index);
-    assert_eq!(told, again(&path), "the same again");
+    let (described, whole) = describe(&index);
+    assert_eq!(described, again(&path), "reopening changes nothing");
     whole
 }
 
 fn again(path: &Path) -> String {
-    told(&Index::open(path).expect("what was opened can be opened")).0
+    describe(&Index::open(path).expect("what was opened can be opened")).0
 }
 
-/// Facts and answers, as text; and whether no page was damaged.
-fn told(index: &Index) -> (String, bool) {
+/// Returns facts and answers as text, and whether all pages were intact.
+fn describe(index: &Index) -> (String, bool) {
     let facts: Vec<_> = index.files().collect();
     assert!(index.filters() <= facts.iter().map(|file| file.blocks as u64).sum());
     for file in &facts {
-        // None of these may overflow, nor may their sums, which are told of all files together.
+        // None of these may overflow, nor may their sums over all files.
         assert!(file.keys <= 2 * file.text && (file.filter_bits > 0) == (file.keys > 0), "{file:?}");
     }
     let sums = facts.iter().fold([0u64; 3], |[text, keys, bits], file| {
@@ -54,9 +55,9 @@ fn told(index: &Index) -> (String, bool) {
                     assert!(named.iter().all(|name| names.contains(name)), "{named:?}");
                 }
                 if !query.is_decided() {
-                    // An empty file has nothing that could be looked for.
+                    // An empty file contains nothing to search for.
                     let all = facts.iter().filter(|file| file.blocks > 0).map(|file| file.name.clone());
-                    assert_eq!(named.as_ref().ok(), Some(&all.collect()), "{words:?} cannot be told");
+                    assert_eq!(named.as_ref().ok(), Some(&all.collect()), "{words:?} cannot be decided");
                 }
                 whole &= named.is_ok();
                 text += &format!("{named:?}");

@@ -1,5 +1,5 @@
-//! What is done with hostile input, one module for each target: `run` takes any bytes, and panics if a promise is broken.
-//! [`seeds`] has the inputs to begin with.
+//! Tests with hostile input, one module per target: `run` takes any bytes, and panics if a promise
+//! is broken. [`seeds`] provides the initial inputs.
 
 pub mod address;
 pub mod blocklist_state;
@@ -20,16 +20,17 @@ use tempfile::TempDir;
 use umbel::Hasher;
 use umbel::hash::KeyRing;
 
-/// The secrets of the files that are begun with.
+/// Returns the secrets of the seed files.
 pub fn ring() -> KeyRing {
     let keyed = Hasher::keyed(*b"sixteen letters!");
     let sealed = Hasher::sealed(*b"thirty-two letters make a secret");
     [keyed, sealed].into_iter().collect()
 }
 
-/// A folder for what is read from files alone. In memory where that can be had: a disk would be waited for at every run.
+/// Creates a folder for inputs that are read from files only. It is in memory if possible, because
+/// every run would wait for a disk.
 pub fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    folder.expect("a folder for a while")
+    folder.expect("a temporary folder")
 }

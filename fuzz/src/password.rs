@@ -1,31 +1,32 @@
-//! Lists of passwords, and the marks that say how they are asked for.
+//! Lists of passwords, and the metadata that says how they are looked up.
 //!
-//! Whatever the bytes are, there is no panic. Every word of a list that was read is weak. A leaked list that is in order answers by halving
-//! as it does when it is read through. A recipe that was understood is written and understood again.
+//! No input may cause a panic. Every word of a list that was read is weak. A sorted list of leaked
+//! hashes gives the same answers by binary search as by reading it through. A recipe that was
+//! parsed can be written and parsed again.
 
 use std::collections::HashSet;
 use umbel::file::Meta;
 use umbel::{Digest, Hasher};
 use umbel_text::password::{Digester, Form, List, Lists, Prefix, Pwned, RangeList, Recipe, scan};
 
-/// More than what is read through in any case.
+/// Larger than lists that are always read through.
 const LARGE: usize = (1 << 20) + 1;
 
-/// Takes any bytes: as marks, as a list, and as a long one.
+/// Tests any bytes: as metadata, as a list, and as a long list.
 pub fn run(bytes: &[u8]) {
     marks(bytes);
-    // To wipe the memory afterwards takes most of the time, so that every input is read in one way.
+    // Wiping the memory afterwards takes most of the time, so each input is read in one way only.
     let said = [None, Some(Lists::Words), Some(Lists::Hashes)][bytes.len() % 3];
     reads(bytes, if said.is_none() { Form::Folded } else { Form::Sha1 }, said);
     halves(bytes);
 }
 
-/// Whether all of it can be read as it seems to be.
+/// Returns whether the whole list can be read with its format detected.
 pub fn loads(bytes: &[u8]) -> bool {
     reads(bytes, Form::Sha1, None)
 }
 
-/// What some programs start a text with.
+/// The byte order mark with which some programs start a text.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -63,10 +64,11 @@ fn reads(bytes: &[u8], form: Form, said: Option<Lists>) -> bool {
     true
 }
 
-/// Each line so often that the list is not read through. Empty lines, and the mark of UTF-8, are passed over here as there.
+/// Repeats each line so often that the list is not read through. Empty lines and the byte order
+/// mark are skipped, as in the library.
 fn halves(bytes: &[u8]) {
     let hashes: Vec<Option<Pwned>> = lines(bytes).map(Pwned::parse).collect();
-    // Most are no hashes, and end here.
+    // Most inputs are not hashes, and end here.
     if hashes.first().is_none_or(Option::is_none) {
         return;
     }
@@ -77,7 +79,7 @@ fn halves(bytes: &[u8]) {
     for line in rest.split_inclusive(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         (0..if line.len() < 2 { 1 } else { times }).for_each(|_| long.extend([line, b"\n"].concat()));
-        // More than one empty line at a time, or a count with zeros before it, is not in any list.
+        // Real lists never have consecutive empty lines, or counts with leading zeros.
         usual &= line.len() <= 62 && (line.len() > 1 || before.len() > 1);
         before = line;
     }
@@ -101,7 +103,7 @@ fn halves(bytes: &[u8]) {
     }
 }
 
-/// The first line as the form, the second as the slow hash.
+/// Tests the first line as the form and the second as the slow hash.
 fn marks(bytes: &[u8]) {
     let mut lines = bytes.split(|byte| *byte == b'\n').map(|line| String::from_utf8_lossy(line).into_owned());
     let mut meta = Meta::new();

@@ -1,12 +1,13 @@
-//! Sums and lengths that fit, as a hostile writer would make them. Without these nearly all that a fuzzer tries would end at the
-//! first sum.
+//! Makes checksums and lengths match, as a hostile writer would. Without this, nearly all inputs of
+//! a fuzzer would fail at the first checksum.
 
 use sha2::{Digest as _, Sha256};
 use umbel::Hasher;
 use umbel::file::fields::{Fields, sum_at};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Makes the length and the sums of a filter file fit what it holds, as far as they can be found.
+/// Makes the length and the checksums of a filter file match its contents, where they can be
+/// located.
 pub fn filter_file(bytes: &mut [u8]) {
     let length = bytes.len() as u64;
     put(bytes, 24, length);
@@ -19,7 +20,7 @@ pub fn filter_file(bytes: &mut [u8]) {
     put(bytes, head - 8, sum);
 }
 
-/// The sums of the body's chunks, which follow parameters, sections, secret and metadata.
+/// Sets the checksums of the body's chunks, which follow parameters, sections, secret and metadata.
 fn chunks(bytes: &mut [u8], head: usize) {
     let log2 = number(bytes, 33, 1);
     if !(12..=40).contains(&log2) {
@@ -46,7 +47,7 @@ fn chunks(bytes: &mut [u8], head: usize) {
     }
 }
 
-/// The same for the state of a blocklist, and for the filter in it.
+/// As [`filter_file`], for the state of a blocklist and the filter in it.
 pub fn blocklist_state(bytes: &mut [u8]) {
     const HEAD: usize = 112;
     let length = bytes.len();
@@ -64,7 +65,7 @@ pub fn blocklist_state(bytes: &mut [u8]) {
     put(bytes, end, sum);
 }
 
-/// The same for an epoch of a store, its head, and the digests in it.
+/// As [`filter_file`], for an epoch of a store, its header and the filters in it.
 pub fn epoch(bytes: &mut [u8]) {
     const HEAD: usize = 160;
     let length = bytes.len();
@@ -87,7 +88,8 @@ pub fn epoch(bytes: &mut [u8]) {
     }
 }
 
-/// The same for an exact list of addresses: whole pages, each with its sum, and as many hashes as they have room for.
+/// As [`filter_file`], for an exact list of addresses: whole pages, each with its checksum, and as
+/// many hashes as they have room for.
 pub fn exact_list(bytes: &mut Vec<u8>) {
     const HEAD: usize = 64;
     let pages = bytes.len().saturating_sub(HEAD).div_ceil(PAGE);
@@ -103,7 +105,7 @@ pub fn exact_list(bytes: &mut Vec<u8>) {
 
 const PAGE: usize = 4096;
 
-/// The sums of pages, each at its end.
+/// Sets the checksums of pages, each at the end of its page.
 fn sums(pages: &mut [u8]) {
     for (place, page) in (0..).zip(pages.chunks_exact_mut(PAGE)) {
         let sum = sum_at(place, &page[..PAGE - 8]);
@@ -111,7 +113,8 @@ fn sums(pages: &mut [u8]) {
     }
 }
 
-/// The same for an index: its catalog is as long as it turns out to be, and behind it there is as much as its filters take.
+/// As [`filter_file`], for an index: sets the length of its catalog, and makes room after it for
+/// the filters.
 pub fn index(bytes: &mut Vec<u8>) {
     const HEAD: usize = 32;
     let mut contents: Vec<u8> =
@@ -120,7 +123,7 @@ pub fn index(bytes: &mut Vec<u8>) {
         put(&mut contents, 16, catalog as u64);
         let total = shelves.saturating_add((HEAD + catalog) as u64);
         put(&mut contents, 24, total);
-        // What would be too much stays too short.
+        // Sizes that would be too large are left too short.
         if total <= 1 << 18 {
             contents.resize(total as usize, 0);
         }
@@ -133,7 +136,8 @@ pub fn index(bytes: &mut Vec<u8>) {
     sums(bytes);
 }
 
-/// The bytes of a catalog, and those that the filters of its blocks take; nothing if it cannot be followed.
+/// Returns the bytes of a catalog and those of the filters of its blocks; `None` if it cannot be
+/// parsed.
 fn catalog(bytes: &[u8]) -> Option<(usize, u64)> {
     let mut fields = Fields(bytes);
     let name = |fields: &mut Fields<'_>| {
@@ -161,7 +165,7 @@ fn catalog(bytes: &[u8]) -> Option<(usize, u64)> {
             }
         }
     }
-    // Filters of one size stand side by side, 512 at a time.
+    // Filters of one size are stored side by side, 512 at a time.
     let shelf = |bits: u128, width: u64| u64::try_from((bits * u128::from(width)).div_ceil(8)).ok();
     let mut shelves = 0u64;
     for (bits, width) in widths {
@@ -171,7 +175,7 @@ fn catalog(bytes: &[u8]) -> Option<(usize, u64)> {
     Some((bytes.len() - fields.0.len(), shelves))
 }
 
-/// The bits of a filter: 64 times a power of the eighth root of two, rounded down.
+/// Returns the bits of a filter: 64 times a power of the eighth root of two, rounded down.
 fn filter_bits(keys: u64, cells: u64) -> Option<u128> {
     const STEPS: [u128; 8] = [
         4_294_967_296,
@@ -187,7 +191,8 @@ fn filter_bits(keys: u64, cells: u64) -> Option<u128> {
     (0..40).flat_map(|octave| STEPS.map(|step| ((64 * step) << octave) >> 32)).find(|bits| *bits >= least)
 }
 
-/// The same for a table: its blocks, its index and its filter, as far as they can be found, and the name it will have.
+/// As [`filter_file`], for a table: its blocks, its index and its filter, where they can be
+/// located, and the number in its name.
 pub fn table(bytes: &mut [u8]) {
     const HEAD: usize = 80;
     let length = bytes.len() as u64;
@@ -218,7 +223,7 @@ pub fn table(bytes: &mut [u8]) {
     }
 }
 
-/// The same for the log of a table, and its records up to the first that is not there wholly.
+/// As [`filter_file`], for the log of a table and its records up to the first incomplete one.
 pub fn log(bytes: &mut [u8]) {
     const HEAD: usize = 32;
     const RECORD: usize = 24;
@@ -242,7 +247,8 @@ pub fn log(bytes: &mut [u8]) {
     }
 }
 
-/// The same for the header of a vault, and for the document behind it: what it can be made to fit without a key.
+/// As [`filter_file`], for the header of a vault and the document after it, where that is possible
+/// without a key.
 pub fn vault(bytes: &mut [u8]) {
     let (header, document) = bytes.split_at_mut(bytes.len().min(crate::vault::HEADER));
     if let Some((before, sum)) = header.split_last_chunk_mut::<8>() {
@@ -266,7 +272,7 @@ pub fn vault(bytes: &mut [u8]) {
     document[length - 8..].copy_from_slice(&sum[..8]);
 }
 
-/// A number of so many bytes; 0 where there are none.
+/// Returns the little-endian number in `size` bytes; 0 if they do not exist.
 fn number(bytes: &[u8], at: usize, size: usize) -> u64 {
     let field = at.checked_add(size).and_then(|end| bytes.get(at..end)).unwrap_or_default();
     field.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))

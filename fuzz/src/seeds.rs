@@ -1,4 +1,5 @@
-//! Inputs to begin with: the golden files of the repository, and small things of every sort that the library itself writes.
+//! Initial inputs: the golden files of the repository, and small examples of every format, written
+//! by the library itself.
 
 use flate2::Compression;
 use flate2::read::GzEncoder;
@@ -19,7 +20,7 @@ use umbel_text::vault::{self, Cost, Vault};
 /// An input with its name.
 pub type Seed = (String, Vec<u8>);
 
-/// The seeds of every target.
+/// Returns the seeds of every target.
 pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
     Ok(vec![
         ("address", addresses()),
@@ -36,7 +37,8 @@ pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
     ])
 }
 
-/// All bits of a summary, compressed and not, changes, nothing new, and a digest of a real Squid.
+/// Updates with all bits of a summary, compressed and not, with changes, and with nothing new; and
+/// a digest of a real Squid.
 fn summaries() -> io::Result<Vec<Seed>> {
     let mut summary = Summary::new(100, 16).map_err(io::Error::other)?;
     let key = |i: u32| CacheKey::from_url(&format!("http://example.org/{i}"));
@@ -57,13 +59,13 @@ fn summaries() -> io::Result<Vec<Seed>> {
     ])
 }
 
-/// A golden file of documents.
+/// Reads a golden file of `umbel-text`.
 fn golden(name: &str) -> io::Result<Seed> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/umbel-text/tests/golden");
     Ok((name.into(), std::fs::read(folder.join(name))?))
 }
 
-/// Addresses in many spellings, of which each is one alone.
+/// Addresses in many spellings, each as a seed of its own.
 fn addresses() -> Vec<Seed> {
     const ALL: [&str; 14] = [
         " HTTP://user:secret@WWW.Example.com:80/a/./b/../%2561#top",
@@ -84,7 +86,7 @@ fn addresses() -> Vec<Seed> {
     (0..).zip(ALL).map(|(number, address): (u8, _)| (format!("{number}"), address.into())).collect()
 }
 
-/// Of nothing, of a page and a little more, and of many hashes with the same first bytes.
+/// Exact lists: empty, with slightly more than a page, and with many hashes that share a prefix.
 fn exact_lists() -> io::Result<Vec<Seed>> {
     let folder = crate::folder();
     let mut seeds = vec![golden("addresses.exact")?];
@@ -102,7 +104,7 @@ fn exact_lists() -> io::Result<Vec<Seed>> {
     Ok(seeds)
 }
 
-/// Of words and of substrings, of small files and of one in blocks.
+/// Indexes of words and of substrings, of small files and of one in blocks.
 fn indexes() -> io::Result<Vec<Seed>> {
     let folder = crate::folder();
     let (logs, path) = (folder.path().join("logs"), folder.path().join("of.idx"));
@@ -127,7 +129,8 @@ fn indexes() -> io::Result<Vec<Seed>> {
     Ok(seeds)
 }
 
-/// Words, hashes in order with counts and without, hashes with empty lines between, and marks.
+/// Words, sorted hashes with counts and without, hashes with empty lines between them, and
+/// metadata.
 fn passwords() -> Vec<Seed> {
     let words = "letmein\r\nPa\u{df}wort\n\n\u{2167}th-floor\n\u{fb01}ne";
     let mut hashes: Vec<String> = ["password", "letmein", "dragon"]
@@ -165,7 +168,7 @@ fn tables() -> io::Result<Vec<Seed>> {
     Ok(seeds)
 }
 
-/// Each document in a vault of its own, behind the header.
+/// Each document in its own vault, after the header.
 fn vaults() -> umbel_text::Result<Vec<Seed>> {
     let mut seeds = Vec::new();
     for (name, _, contents) in crate::vault::documents() {
@@ -181,7 +184,7 @@ fn vaults() -> umbel_text::Result<Vec<Seed>> {
     Ok(seeds)
 }
 
-/// The golden files.
+/// The golden filter files.
 fn filters() -> io::Result<Vec<Seed>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/umbel/tests/golden");
     let files = std::fs::read_dir(folder)?.map(|entry| {
@@ -240,7 +243,7 @@ fn epochs() -> io::Result<Vec<Seed>> {
     Ok(seeds)
 }
 
-/// Connections with all that can happen to them, in every format and link type.
+/// Connections with every event that can occur, in every format and link type.
 fn captures() -> io::Result<Vec<Seed>> {
     const SYN: u8 = 2;
     let connection = [
@@ -258,7 +261,7 @@ fn captures() -> io::Result<Vec<Seed>> {
         udp(4, 17, b"query"),
         udp(6, 17, b"query"),
         udp(4, 132, b"\x00\x00\x00\x00some"),
-        // A header of IPv6 between, and a fragment.
+        // An IPv6 extension header, and a fragment.
         [
             &[0x60, 0, 0, 0, 0, 16, 44, 64],
             &[0; 32][..],
@@ -297,7 +300,8 @@ fn pcap(link: Link, frames: &[Vec<u8>]) -> io::Result<Vec<u8>> {
     Ok(writer.into_inner())
 }
 
-/// A section, an interface with a resolution, and enhanced, simple and old packets in turn.
+/// Returns a capture with a section, an interface with a resolution, and enhanced, simple and old
+/// packets in turn.
 fn pcapng(frames: &[Vec<u8>]) -> Vec<u8> {
     let block = |kind: u32, body: &[u8]| {
         let mut body = body.to_vec();
@@ -321,13 +325,13 @@ fn pcapng(frames: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// An IPv4 packet with a segment from a host.
+/// Returns an IPv4 packet with a TCP segment from a host.
 fn tcp(host: u8, seq: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
     let header = [0, 5, 0, 80, 0, 0, 0, seq, 0, 0, 0, 0, 0x50, flags, 1, 1, 0, 0, 0, 0];
     ip(4, host, 6, &[&header[..], payload].concat())
 }
 
-/// A packet of either version with a datagram.
+/// Returns a packet of either version with a UDP datagram.
 fn udp(version: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
     let [_, length] = (8 + payload.len() as u16).to_be_bytes();
     ip(version, 3, protocol, &[&[0, 53, 0, 99, 0, length, 0, 0], payload].concat())
@@ -352,7 +356,7 @@ mod tests {
     use super::*;
     use umbel_net::attribution::Epoch;
 
-    /// Whether a target takes bytes, and what it does with them.
+    /// The functions of a target: whether it accepts bytes, and its run.
     type Target = (fn(&[u8]) -> bool, fn(&[u8]));
 
     fn target(name: &str) -> Target {
@@ -374,9 +378,9 @@ mod tests {
         }
     }
 
-    /// A seed that is refused would begin nothing.
+    /// A rejected seed would be useless.
     #[test]
-    fn seeds_are_taken() -> io::Result<()> {
+    fn seeds_are_accepted() -> io::Result<()> {
         for (name, seeds) in all()? {
             let (loads, run) = target(name);
             for (seed, bytes) in seeds {
@@ -387,9 +391,10 @@ mod tests {
         Ok(())
     }
 
-    /// What fits already is left as it is, and what was changed and then sealed is taken.
+    /// A seal leaves a valid file unchanged, and a file that was changed and then sealed is
+    /// accepted.
     #[test]
-    fn seals_of_documents_fit() -> io::Result<()> {
+    fn seals_of_documents_match() -> io::Result<()> {
         for (name, seeds) in all()? {
             let seal: fn(&mut Vec<u8>) = match name {
                 "exact_list" => crate::seal::exact_list,
@@ -408,7 +413,7 @@ mod tests {
                 let mut sealed = bytes.clone();
                 seal(&mut sealed);
                 assert!(sealed == bytes, "{name}: {seed}");
-                // What is in a vault has seals that nobody can make.
+                // The seals inside a vault cannot be forged.
                 if name != "vault" {
                     let last = bytes.len() - 9;
                     sealed[48] ^= 1;
@@ -421,9 +426,10 @@ mod tests {
         Ok(())
     }
 
-    /// What was changed at its head or at its end and then sealed is not damaged: it is fine, or refused for what it says.
+    /// A file that was changed at its head or end and then sealed is not reported as damaged: it is
+    /// accepted, or rejected for its contents.
     #[test]
-    fn seals_fit() -> io::Result<()> {
+    fn seals_match() -> io::Result<()> {
         let sealed = ["blocklist_state", "filter_file", "store"];
         for (target, seeds) in all()?.into_iter().filter(|(target, _)| sealed.contains(target)) {
             for (name, mut bytes) in seeds {

@@ -1,12 +1,12 @@
 //! Updates of a cache's summary, and digests of Squid.
 //!
-//! Whatever the bytes are, reading them ends without a panic. What was read is the same after it was written and read again, and an
-//! update that is taken in twice changes nothing the second time.
+//! No input may cause a panic. A decoded value is the same after it was encoded and decoded again,
+//! and applying an update a second time changes nothing.
 
 use umbel::file::fields::sum;
 use umbel_cache::{Applied, CacheDigest, CacheKey, Summary, Update, View};
 
-/// Takes any bytes, as they are and with a sum that fits.
+/// Tests any bytes, as they are and with a matching checksum.
 pub fn run(bytes: &[u8]) {
     digest(bytes);
     update(bytes);
@@ -17,7 +17,7 @@ pub fn run(bytes: &[u8]) {
     update(&sealed);
 }
 
-/// Tries to read a digest; whether it could.
+/// Tries to decode a digest, and returns whether it could.
 pub fn digest(bytes: &[u8]) -> bool {
     let Ok(digest) = CacheDigest::decode(bytes) else { return false };
     assert_eq!(CacheDigest::decode(&digest.encode()).ok(), Some(digest.clone()));
@@ -25,7 +25,7 @@ pub fn digest(bytes: &[u8]) -> bool {
     true
 }
 
-/// Tries to read an update, and takes it in; whether it could be read.
+/// Tries to decode an update and applies it, and returns whether it could be decoded.
 pub fn update(bytes: &[u8]) -> bool {
     let Ok(update) = Update::decode(bytes) else { return false };
     assert_eq!(Update::decode(&update.encode()).ok(), Some(update.clone()));
@@ -40,7 +40,7 @@ pub fn update(bytes: &[u8]) -> bool {
     true
 }
 
-/// The view of a small summary.
+/// Returns the view of a small summary.
 fn known() -> View {
     let mut summary = Summary::new(100, 8).expect("room");
     (0..50).for_each(|i| summary.insert(&CacheKey::from_url(&format!("http://example.org/{i}"))));

@@ -1,10 +1,11 @@
 //! A vault: its header, and then one document.
 //!
-//! Whatever the bytes are, opening, searching and reading end without a panic. Nothing is read from a document but what was added, from its
-//! beginning and under its name; all of it, or there is an error. A document that is whole is found by its words.
+//! No input may cause a panic in opening, searching or reading. Only contents that were added are
+//! read from a document, from their beginning and under their name; all of them, or there is an
+//! error. A complete document is found by its words.
 //!
-//! Nobody can seal what he has no key for, so the sums fit but the seals do not: what is behind them is what somebody with the directory
-//! could put together.
+//! Seals cannot be forged without the key, so the checksums match but the seals do not: the inputs
+//! are those that an attacker with access to the directory could assemble.
 
 use crate::seal;
 use std::fs;
@@ -12,10 +13,10 @@ use std::path::Path;
 use umbel_text::vault::zidx::{Id, Trapdoor};
 use umbel_text::vault::{Passphrase, Server, Vault};
 
-/// Bytes of a header.
+/// The length of a header in bytes.
 pub const HEADER: usize = 136;
 
-/// Takes any bytes, as they are and with lengths and sums that fit.
+/// Tests any bytes, as they are and with matching lengths and checksums.
 pub fn run(bytes: &[u8]) {
     loads(bytes);
     let mut sealed = bytes.to_vec();
@@ -26,12 +27,12 @@ pub fn run(bytes: &[u8]) {
     }
 }
 
-/// Tries to open the vault and to read its document; whether it could.
+/// Tries to open the vault and to read its document, and returns whether it could.
 pub fn loads(bytes: &[u8]) -> bool {
     let folder = crate::folder();
     let (header, document) = bytes.split_at(bytes.len().min(HEADER));
     fs::write(Vault::header_path(folder.path()), header).expect("room");
-    // A document whose name is not its id is refused at once.
+    // A document whose name is not its id is rejected immediately.
     let id = document.get(16..).and_then(|rest| rest.first_chunk()).map_or(Id([0; 16]), |id| Id(*id));
     let server = Server::new(folder.path());
     fs::write(server.path(&id), document).expect("room");
@@ -41,14 +42,15 @@ pub fn loads(bytes: &[u8]) -> bool {
     opens(folder.path()).is_some_and(|vault| reads(&vault, &id))
 }
 
-/// What opens it.
+/// Returns the passphrase of the vault.
 pub fn passphrase() -> Passphrase {
     Passphrase::new(b"correct horse battery staple".to_vec().into()).expect("a passphrase")
 }
 
 fn opens(folder: &Path) -> Option<Vault> {
     let header = Vault::header_of(folder).ok()?;
-    // A header may ask for much, within bounds, and for a fuzzer that takes too long.
+    // A header may request an expensive key derivation, within bounds, which is too slow for a
+    // fuzzer.
     if header.cost.memory > 256 || header.cost.passes > 2 {
         return None;
     }
@@ -79,7 +81,8 @@ fn reads(vault: &Vault, id: &Id) -> bool {
     whole
 }
 
-/// All that was ever added: the name, a word of it, and the contents, one of them in more than one chunk.
+/// Returns all documents that were ever added: name, a word in it, and contents. One of them has
+/// more than one chunk.
 pub fn documents() -> [(&'static str, &'static str, Vec<u8>); 3] {
     [
         ("plan.txt", "dawn", b"We attack at dawn.\n".to_vec()),

@@ -1,4 +1,4 @@
-//! bloomfilter: a classic filter on two SipHashes and a remainder per probe.
+//! `bloomfilter`: a classic filter with two `SipHash` functions and a remainder per probe.
 
 use super::{Filter, Job};
 use crate::keys::{Key, List};
@@ -7,7 +7,7 @@ pub use ::bloomfilter::Bloom;
 
 impl<K: Key + ?Sized> Filter<K> for Bloom<K> {
     fn create(job: &Job) -> Self {
-        // Its two hashes are keyed by the halves of the seed, which therefore must differ.
+        // Its two hashes are keyed by the halves of the seed, which must therefore differ.
         let mut seed = [0x5a; 32];
         seed[..8].copy_from_slice(&job.seed.to_le_bytes());
         seed[16..24].copy_from_slice(&(!job.seed).to_le_bytes());

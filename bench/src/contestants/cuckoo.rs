@@ -1,4 +1,5 @@
-//! Cuckoo filters of others: cuckoofilter (8-bit fingerprints whatever rate is asked for) and scalable_cuckoo_filter.
+//! Third-party cuckoo filters: `cuckoofilter` (8-bit fingerprints for every rate) and
+//! `scalable_cuckoo_filter`.
 
 use super::{Filter, Job};
 use crate::keys::{Key, List};
@@ -13,7 +14,7 @@ pub type Plain = CuckooFilter<DefaultHasher>;
 
 impl<K: Key + ?Sized> Filter<K> for Plain {
     fn create(job: &Job) -> Self {
-        // It rounds up to a power of two; where that leaves too little room, to the next.
+        // It rounds up to a power of two, or to the next if that leaves too little room.
         let slots = (job.n as f64 / 0.94).ceil() as usize;
         CuckooFilter::with_capacity(slots)
     }

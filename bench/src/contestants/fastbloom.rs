@@ -1,4 +1,5 @@
-//! fastbloom: a classic filter, k probes anywhere. Its default hash is SipHash-1-3; with foldhash it is the reference.
+//! `fastbloom`: a classic filter with k probes anywhere. Its default hash is SipHash-1-3; with
+//! `foldhash` it is the reference.
 
 use super::{Filter, Job, Shared};
 use crate::keys::{Key, List};

@@ -1,4 +1,5 @@
-//! fastbloom-rs: a counting filter of 4-bit counters, double hashing with a remainder per probe.
+//! `fastbloom-rs`: a counting filter with 4-bit counters and double hashing with a remainder per
+//! probe.
 
 use super::{Filter, Job};
 use crate::keys::{Key, List};

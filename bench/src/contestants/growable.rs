@@ -1,4 +1,5 @@
-//! growable-bloom-filter: a scalable filter of partitioned stages, planned for all keys or grown from few.
+//! `growable-bloom-filter`: a scalable filter with partitioned stages, planned for all keys or
+//! grown from few.
 
 use super::{Filter, GROWN, Job};
 use crate::keys::{Key, List};
@@ -7,7 +8,7 @@ use std::io::{self, Write};
 
 /// Planned for all keys.
 pub struct Planned(GrowableBloom);
-/// Planned for so few that it grows to eight stages.
+/// Planned for so few keys that it grows to eight stages.
 pub struct Grown(GrowableBloom);
 
 macro_rules! filter {
@@ -41,7 +42,8 @@ macro_rules! filter {
 filter!(Planned, 1);
 filter!(Grown, GROWN);
 
-/// It does not tell its size; but written as JSON, each byte of its stages is a number before a comma.
+/// Returns the bits of a filter. The crate does not report its size, but serialized as JSON each
+/// byte of its stages is a number before a comma.
 fn bits(filter: &GrowableBloom) -> u64 {
     struct Commas(u64);
 

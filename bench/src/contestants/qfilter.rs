@@ -1,4 +1,5 @@
-//! qfilter: a rank-and-select quotient filter. It has a hash of its own; XXH3-64 inside the timed loop is faster.
+//! `qfilter`: a rank-and-select quotient filter. It has its own hash; XXH3-64 inside the timed loop
+//! is faster.
 
 use super::{Filter, Job};
 use crate::keys::{Key, List};

@@ -1,4 +1,5 @@
-//! sbbf-rs-safe: 256-bit split blocks, as in Parquet. It takes hashes; XXH3-64 is computed inside the timed loop.
+//! `sbbf-rs-safe`: 256-bit split blocks, as in Parquet. It takes hashes; XXH3-64 is computed inside
+//! the timed loop.
 
 use super::Job;
 use crate::keys::{Key, List};
@@ -7,7 +8,7 @@ use crate::sizing;
 pub use sbbf_rs_safe::Filter;
 
 impl<K: Key + ?Sized> super::Filter<K> for Filter {
-    /// Its constructor takes whole bits per key: the fewest that meet the rate.
+    /// Its constructor takes whole bits per key: pass the fewest that meet the rate.
     fn create(job: &Job) -> Self {
         let per_key = sizing::split_block_bits_per_key(8, 32, job.p).ceil();
         Filter::new(per_key as usize, job.n as usize)

@@ -1,5 +1,6 @@
-//! umbel's static kinds, which are built from all keys at once: their insert is the whole construction, hashing and
-//! temporary memory included. Cells have 8 bits whatever rate is asked for, as those of the peer have.
+//! umbel's static kinds, which are built from all keys at once: their insert time is the whole
+//! construction, including hashing and temporary memory. Cells have 8 bits for every rate, like
+//! those of the peer.
 
 use super::{Filter, Job};
 use crate::keys::Strings;
@@ -7,7 +8,7 @@ use ::umbel::sizing::Given;
 use ::umbel::spec::{Construction, KindOptions};
 use ::umbel::{Arena, Batch, Bloomier, BloomierMutable, Digest, Fuse, Hasher, Spec};
 
-/// What can be built from digests.
+/// A structure that is built from digests.
 pub trait Static: Sized + Sync {
     fn build(spec: &Spec, digests: Vec<Digest>, construction: &Construction<'_>) -> Self;
     fn ask_one(&self, digest: Digest) -> bool;
@@ -72,14 +73,14 @@ macro_rules! maps {
 }
 maps!(Bloomier, BloomierMutable);
 
-/// A key at a time, built by one thread.
+/// Looks up one key at a time; built by one thread.
 pub struct Single<S>(Made<S>);
-/// Whole runs at once, built by one thread.
+/// Looks up whole runs at once; built by one thread.
 pub struct Batched<S>(Made<S>);
-/// Whole runs at once, built by as many threads as the machine has.
+/// Looks up whole runs at once; built by as many threads as the machine has.
 pub struct Threaded<S>(Made<S>);
 
-/// What is built with the first keys that come.
+/// A structure that is built when the first keys arrive.
 pub struct Made<S> {
     spec: Spec,
     built: Option<S>,
@@ -90,7 +91,7 @@ impl<S: Static> Made<S> {
         let mut options = KindOptions::default();
         options.fuse.fingerprint_bits = Some(8);
         options.bloomier.largest = Some(1);
-        // Two values in cells of eight bits; fuse filters look at the width of their fingerprints only.
+        // Two values in cells of eight bits; fuse filters use only the width of their fingerprints.
         let given = Given { n: Some(job.n.max(1)), p: Some(2.0 / 256.0), ..Given::default() };
         let spec = Spec::from_given(given).expect("sizes that peers accept");
         Made { spec: spec.with_hasher(Hasher::fast(job.seed)).with_options(options), built: None }
@@ -107,7 +108,7 @@ impl<S: Static> Made<S> {
     }
 }
 
-/// What a run of keys is to umbel.
+/// Converts a run of keys to a batch of umbel.
 macro_rules! batch {
     (u64, $keys:expr) => {
         $keys

@@ -1,4 +1,4 @@
-//! umbel's own kinds: a key at a time, in batches, and shared between threads.
+//! umbel's own kinds: one key at a time, in batches, and shared between threads.
 
 use super::{Filter, GROWN, Job, Shared};
 use crate::keys::Strings;
@@ -10,14 +10,15 @@ use ::umbel::internals::{Layout, Set};
 use ::umbel::spec::KindOptions;
 use ::umbel::{Arena, Blocked, Bloom, Concurrent, Cuckoo, Hasher, Scalable, Spec, file};
 
-/// A key at a time.
+/// Processes one key at a time.
 pub struct Single<S>(S);
-/// Whole runs at once.
+/// Processes whole runs at once.
 pub struct Batched<S>(S);
-/// Through `&self`, whole runs at once; `None` only while it is being emptied.
+/// Processes whole runs at once through `&self`; `None` only while the filter is being emptied.
 pub struct Atomic<L: Layout>(Option<Concurrent<L>>);
 
-/// A verified map of the file it was saved to. "Insert" is all of that: build, save, map, verify.
+/// A verified mapping of the file that the filter was saved to. Its insert time includes
+/// everything: build, save, map, verify.
 pub struct Mapped {
     empty: Option<Bloom<Blocked>>,
     mapped: Option<ReadOnly<Stored>>,
@@ -31,14 +32,15 @@ impl Mapped {
         file::save(&path, &filter, &file::Options::default()).expect("room for a temporary file");
         drop(filter);
         let mapped = file::map(&path, &KeyRing::new()).and_then(file::Mapped::verify);
-        // The folder is removed here; the map stays.
+        // The folder is removed here; the mapping remains valid.
         self.mapped = Some(mapped.expect("an intact file").filter);
     }
 }
 
-/// A scalable filter planned for so few keys that it grows to eight stages; whole runs at once.
+/// A scalable filter planned for so few keys that it grows to eight stages; processes whole runs at
+/// once.
 pub struct Grown(Scalable);
-/// A cuckoo filter with sorted fingerprints; whole runs at once.
+/// A cuckoo filter with sorted fingerprints; processes whole runs at once.
 pub struct SemiSorted(Cuckoo);
 
 fn create<S: Set>(job: &Job) -> S {
@@ -64,7 +66,7 @@ impl SemiSorted {
     }
 }
 
-/// The bits of a filter's memory.
+/// Returns the bits of a filter's memory.
 fn memory(filter: &impl Set) -> u64 {
     filter.stats().bytes * 8
 }
@@ -77,7 +79,7 @@ impl<L: Layout> Atomic<L> {
 
 const OWNED: &str = "a filter that was built here owns its memory";
 
-/// What a run of keys is to umbel.
+/// Converts a run of keys to a batch of umbel.
 macro_rules! batch {
     (u64, $keys:expr) => {
         $keys
@@ -87,7 +89,7 @@ macro_rules! batch {
     };
 }
 
-/// A filter that takes whole runs at once.
+/// Implements [`Filter`] for a filter that processes whole runs at once.
 macro_rules! batched {
     (impl<$($generic:ident: $bound:ident)?> $key:tt, $list:ty, $type:ty, |$job:ident| $create:expr) => {
         impl<$($generic: $bound)?> Filter<$key> for $type {

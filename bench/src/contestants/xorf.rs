@@ -1,6 +1,6 @@
-//! xorf: a binary fuse filter of 8-bit fingerprints. Static, and its rate is 1/256 whatever is asked for.
-//! Its insert is the whole construction, temporary memory included. It takes u64 keys: strings are hashed with
-//! XXH3-64 inside the timed loop.
+//! `xorf`: a binary fuse filter with 8-bit fingerprints. It is static, and its rate is 1/256 for
+//! every job. Its insert time is the whole construction, including temporary memory. It takes `u64`
+//! keys: strings are hashed with XXH3-64 inside the timed loop.
 
 use super::{Filter, Job};
 use crate::keys::{Key, List, Strings};

@@ -1,3 +1,3 @@
-//! The integration tests of the benchmark, linked into one binary: a module for each promise.
+//! The integration tests of the benchmark, linked into one binary.
 
 mod readme;

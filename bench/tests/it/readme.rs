@@ -1,4 +1,4 @@
-//! The benchmark of the README runs; on little data, since here its figures do not matter.
+//! Runs the benchmark commands of the README with few keys, since the figures do not matter here.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ fn the_benchmark_commands_of_the_readme_run() {
     for command in readme.lines().filter_map(|line| line.strip_prefix(start)) {
         let command = command.split("   #").next().unwrap_or(command);
         let small = command.replace("--n 1e7", "--n 1e4");
-        assert_ne!(small, command, "it names a number of keys, which is made smaller here");
+        assert_ne!(small, command, "the command names a number of keys, which is reduced here");
         let mut bench = Command::new(env!("CARGO_BIN_EXE_umbel-bench"));
         let output = bench.args(small.split_whitespace()).args(["--reps", "1"]).output();
         let output = output.expect("the benchmark starts");

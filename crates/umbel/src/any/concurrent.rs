@@ -1,11 +1,11 @@
-//! A filter of any kind between threads.
+//! A filter of any kind, shared between threads.
 
 use super::AnyFilter;
 use crate::key::Hashed;
 use crate::{Batch, Blocked, Concurrent, Digest, Error, Hasher, Partitioned, Result, Standard, tile};
 use std::convert::Infallible;
 
-/// A [`Concurrent`] filter of any kind that can be one.
+/// A [`Concurrent`] filter of any kind that supports sharing.
 ///
 /// ```
 /// use umbel::any::AnyConcurrent;
@@ -24,11 +24,11 @@ use std::convert::Infallible;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AnyConcurrent {
-    /// Standard.
+    /// A standard filter.
     Standard(Concurrent<Standard>),
-    /// Partitioned.
+    /// A partitioned filter.
     Partitioned(Concurrent<Partitioned>),
-    /// Blocked.
+    /// A blocked filter.
     Blocked(Concurrent<Blocked>),
 }
 
@@ -43,7 +43,11 @@ macro_rules! each {
 }
 
 impl AnyConcurrent {
-    /// Takes a filter that owns its memory; a mapped or static one is refused, and so is a kind that cannot be shared.
+    /// Wraps a filter so that threads can share it.
+    ///
+    /// # Errors
+    ///
+    /// If the kind cannot be shared.
     pub fn new(filter: AnyFilter) -> Result<AnyConcurrent> {
         Ok(match filter {
             AnyFilter::Standard(filter) => AnyConcurrent::Standard(Concurrent::new(filter)),
@@ -56,12 +60,12 @@ impl AnyConcurrent {
         })
     }
 
-    /// The filter back, once all threads are done.
+    /// Returns the filter, once all threads are done.
     pub fn into_filter(self) -> AnyFilter {
         each!(self, filter => filter.into_filter().into())
     }
 
-    /// The function that turns keys into digests.
+    /// Returns the function that turns keys into digests.
     pub fn hasher(&self) -> &Hasher {
         each!(self, filter => filter.hasher())
     }
@@ -74,7 +78,7 @@ impl AnyConcurrent {
         });
     }
 
-    /// Not generic: the batch loops of all kinds are compiled once, in this crate.
+    /// Not generic, so that the batch loops of all kinds are compiled once, in this crate.
     fn insert_hashed(&self, digests: &[Digest]) {
         each!(self, filter => filter.insert_batch(&Hashed(digests)))
     }

@@ -32,50 +32,72 @@ family! { $
 planned!(AnyCount);
 
 impl AnyCount {
-    /// An empty multiset of this kind.
+    /// Creates an empty multiset of this kind.
+    ///
+    /// # Errors
+    ///
+    /// If `kind` is not a multiset, the specification does not suit it, or there is not enough
+    /// memory.
     pub fn build(kind: Kind, spec: &Spec) -> Result<AnyCount> {
         let none = || Error::parameter("kind", kind, "a multiset: space-code or multi-resolution");
         of_kind!(kind, S => Ok(S::build(spec)?.into()), else Err(none()))
     }
 
-    /// An empty multiset of the same shape, hash, design, epoch and seed.
+    /// Creates an empty multiset of the same shape, hash, design, epoch and seed.
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory.
     pub fn try_clone_empty(&self) -> Result<AnyCount> {
         Ok(map!(self, counts => counts.try_clone_empty()?))
     }
 
-    /// An empty multiset to be filled elsewhere and united with this one; see
+    /// Creates an empty multiset to be filled elsewhere and united with this one; see
     /// [`part`](crate::space_code::SpaceCodeFilter::part).
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory.
     pub fn part(&self, seed: u64) -> Result<AnyCount> {
         Ok(map!(self, counts => counts.part(seed)?))
     }
 
-    /// Ends the epoch: the answer is what was recorded in it; see [`turn`](crate::space_code::SpaceCodeFilter::turn).
+    /// Ends the epoch and returns what was recorded in it; see
+    /// [`turn`](crate::space_code::SpaceCodeFilter::turn).
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory.
     pub fn turn(&mut self) -> Result<AnyCount> {
         Ok(map!(self, counts => counts.turn()?))
     }
 
-    /// The number of the epoch.
+    /// Returns the number of the epoch.
     pub fn epoch(&self) -> u64 {
         each!(self, counts => counts.epoch())
     }
 
-    /// Where its random numbers start.
+    /// Returns the seed of the random numbers.
     pub fn seed(&self) -> u64 {
         each!(self, counts => counts.seed())
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub fn clear(&mut self) {
         each!(self, counts => counts.clear())
     }
 
-    /// The first thing that keeps the two from being united, if any.
+    /// Returns the first difference that prevents a union of the two, if there is one.
     pub fn mismatch(&self, other: &AnyCount) -> Option<Mismatch> {
         both!(self, other, a, b => a.mismatch(b), else Some(Mismatch::kinds(self.kind(), other.kind())))
     }
 
-    /// Becomes the multiset of what was recorded in either; see
+    /// Turns this multiset into the multiset of what was recorded in either; see
     /// [`union`](crate::space_code::SpaceCodeFilter::union).
+    ///
+    /// # Errors
+    ///
+    /// If kind, shape, hash or epoch differ. Neither multiset is changed then.
     pub fn union(&mut self, other: &AnyCount) -> Result<()> {
         let kinds = Mismatch::kinds(self.kind(), other.kind());
         both!(self, other, a, b => a.union(b), else Err(Error::Mismatch(kinds)))

@@ -29,31 +29,31 @@ family! { $
     /// ```
     AnyFilter, Stored::Set, "a set of digests",
     changing {
-        /// Standard.
+        /// A standard filter.
         Standard(Bloom<Standard>),
-        /// Partitioned.
+        /// A partitioned filter.
         Partitioned(Bloom<Partitioned>),
-        /// Blocked.
+        /// A blocked filter.
         Blocked(Bloom<Blocked>),
-        /// Counting.
+        /// A counting filter.
         Counting(Counting),
-        /// Variable-increment.
+        /// A variable-increment filter.
         VariableIncrement(VariableIncrement),
-        /// Deletable.
+        /// A deletable filter.
         Deletable(Deletable),
-        /// Scalable.
+        /// A scalable filter.
         Scalable(Scalable),
-        /// Aging.
+        /// An aging filter.
         Aging(Aging),
-        /// Floom.
+        /// A Floom filter.
         Floom(Floom),
-        /// Cuckoo.
+        /// A cuckoo filter.
         Cuckoo(Cuckoo),
-        /// Quotient.
+        /// A quotient filter.
         Quotient(Quotient),
     }
     fixed {
-        /// Fuse.
+        /// A fuse filter.
         Fuse(Fuse),
     }
 }
@@ -61,13 +61,20 @@ family! { $
 planned!(AnyFilter);
 
 impl AnyFilter {
-    /// An empty filter of this kind. A small blocked one is built as a standard filter, as [`plan`] says.
+    /// Creates an empty filter of this kind. A small blocked filter is built as a standard one, as
+    /// reported by [`plan`].
+    ///
+    /// # Errors
+    ///
+    /// If `kind` is not a set, is fixed, the specification does not suit it, or there is not enough
+    /// memory.
     pub fn build(kind: Kind, spec: &Spec) -> Result<AnyFilter> {
         of_kind!(plan(kind, spec)?.kind, S => Ok(S::build(spec)?.into()), else Err(no_set(kind)))
     }
 
-    /// A filter of this kind with the keys of these digests, as specified. For the kinds that are
-    /// [fixed](Capabilities::fixed) it is the only way; the others are made for the capacity of the specification.
+    /// Builds a filter of this kind from the digests of its keys, as specified. This is the only
+    /// way to build the kinds that are [fixed](Capabilities::fixed); the others are sized for the
+    /// capacity of the specification.
     ///
     /// ```
     /// use umbel::spec::Construction;
@@ -78,6 +85,11 @@ impl AnyFilter {
     /// assert!(filter.contains("pear"));
     /// # Ok::<(), umbel::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// If `kind` is not a set, the specification does not suit it, there is no room for the keys,
+    /// or there is not enough memory.
     pub fn from_digests(
         kind: Kind,
         spec: &Spec,
@@ -92,22 +104,38 @@ impl AnyFilter {
         Ok(filter)
     }
 
-    /// The filter of the same keys in half the memory; see [`Set::fold`].
+    /// Returns the filter of the same keys in half the memory; see [`Set::fold`].
+    ///
+    /// # Errors
+    ///
+    /// If the kind or its size cannot be folded, or there is not enough memory.
     pub fn fold(&self) -> Result<AnyFilter> {
         changing!(self, filter => Ok(filter.fold()?.into()))
     }
 
-    /// An empty filter of the same shape, hash and design.
+    /// Creates an empty filter of the same shape, hash and design.
+    ///
+    /// # Errors
+    ///
+    /// If the kind is fixed, or there is not enough memory.
     pub fn try_clone_empty(&self) -> Result<AnyFilter> {
         changing!(self, filter => Ok(filter.try_clone_empty()?.into()))
     }
 
-    /// Takes in what was inserted into another filter of the same shape; see [`Set::absorb`].
+    /// Adds the keys of another filter of the same shape; see [`Set::absorb`].
+    ///
+    /// # Errors
+    ///
+    /// If the kind does not support it, or kind, shape, hash or seed differ.
     pub fn absorb(&mut self, part: &AnyFilter) -> Result<()> {
         both_changing!(&mut *self, part, a, b => a.absorb(b), else Err(Error::Mismatch(self.kinds_differ(part))))
     }
 
-    /// Forgets everything.
+    /// Removes all keys.
+    ///
+    /// # Errors
+    ///
+    /// If the kind is fixed.
     pub fn clear(&mut self) -> Result<()> {
         changing!(self, filter => {
             filter.clear();
@@ -115,7 +143,12 @@ impl AnyFilter {
         })
     }
 
-    /// Tells the time to a filter that forgets by it, see [`Aging::advance`]; to others it makes no difference.
+    /// Sets the clock of a filter with a time window, see [`Aging::advance`]; has no effect on
+    /// other filters.
+    ///
+    /// # Errors
+    ///
+    /// If `now` is before the time set last.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         match self {
             AnyFilter::Aging(filter) if matches!(filter.window(), Window::Time(_)) => filter.advance(now),
@@ -123,13 +156,14 @@ impl AnyFilter {
         }
     }
 
-    /// Two kinds that differ cannot be combined; if one of them never can, building both alike would not help.
+    /// Returns the error for two filters of different kinds. If one of the kinds can never be
+    /// combined, building both alike would not help.
     fn cannot_combine(&self, other: &AnyFilter) -> Error {
         match [self.kind(), other.kind()].into_iter().find(|kind| kind.capabilities().fixed) {
             Some(kind) => Error::cannot(
                 kind,
                 "be combined with another",
-                "it does not hold its keys: build one anew from the keys of both",
+                "it does not hold its keys: build a new one from the keys of both",
             ),
             None => Error::Mismatch(self.kinds_differ(other)),
         }
@@ -193,7 +227,7 @@ impl Insert for AnyFilter {
 }
 
 impl AnyFilter {
-    // Not generic: the batch loops of all kinds are compiled once, in this crate.
+    // Not generic, so that the batch loops of all kinds are compiled once, in this crate.
 
     fn contains_hashed(&self, digests: &[Digest]) -> Answers {
         each!(self, filter => filter.contains_batch(&Hashed(digests)))
@@ -208,7 +242,8 @@ filter_methods!([] AnyFilter);
 try_insert_methods!([] AnyFilter);
 
 impl AnyFilter {
-    /// Removes `key`, once if it was inserted more often. Unless the answer is [`Removed::Removed`], nothing has changed.
+    /// Removes `key`, once if it was inserted more often. Unless the result is
+    /// [`Removed::Removed`], nothing has changed.
     ///
     /// # Errors
     ///
@@ -226,8 +261,8 @@ impl AnyFilter {
         changing!(self, filter => filter.remove_if_able(digest))
     }
 
-    /// Removes `key` if it was certainly inserted: asks the filter first, and `was_inserted`, which knows exactly, only if
-    /// the filter says "probably yes".
+    /// Removes `key` if it was certainly inserted. Tests the filter first, and calls
+    /// `was_inserted`, which must know exactly, only if the filter says "probably yes".
     ///
     /// # Errors
     ///
@@ -244,22 +279,23 @@ impl AnyFilter {
         Ok(Removed::NotPresent)
     }
 
-    /// Returns the first difference that keeps the two from being combined, if there is one.
+    /// Returns the first difference that prevents combining the two, if there is one.
     pub fn mismatch(&self, other: &AnyFilter) -> Option<Mismatch> {
         both!(self, other, a, b => Algebra::mismatch(a, b), else Some(self.kinds_differ(other)))
     }
 
-    /// Becomes the filter of both sets.
+    /// Turns this filter into the filter of both sets.
     ///
     /// # Errors
     ///
-    /// If the kind cannot, if kind, shape, hash or seed differ, or if there is no room for both. Neither filter has changed
-    /// then.
+    /// If the kind does not support it, if kind, shape, hash or seed differ, or if there is no room
+    /// for both. Neither filter is changed then.
     pub fn union(&mut self, other: &AnyFilter) -> Result<()> {
         both!(&mut *self, other, a, b => Algebra::union(a, b), else Err(self.cannot_combine(other)))
     }
 
-    /// Becomes a filter of the keys that are in both sets; see [`BloomFilter::intersect`](crate::BloomFilter::intersect).
+    /// Turns this filter into a filter of the keys that are in both sets; see
+    /// [`BloomFilter::intersect`](crate::BloomFilter::intersect).
     ///
     /// # Errors
     ///
@@ -268,7 +304,8 @@ impl AnyFilter {
         both!(&mut *self, other, a, b => Algebra::intersect(a, b), else Err(self.cannot_combine(other)))
     }
 
-    /// Estimates how many keys the two sets have in common, with error bounds; `None` if their union is saturated.
+    /// Estimates how many keys the two sets have in common, with error bounds; `None` if their
+    /// union is saturated.
     ///
     /// # Errors
     ///

@@ -25,11 +25,11 @@ family! { $
     /// ```
     AnyMap, Stored::Map, "a map",
     changing {
-        /// The values can be changed.
+        /// A map whose values can be changed.
         BloomierMutable(BloomierMutable),
     }
     fixed {
-        /// Nothing can be changed.
+        /// A map that cannot be changed.
         Bloomier(Bloomier),
     }
 }
@@ -37,7 +37,12 @@ family! { $
 planned!(AnyMap);
 
 impl AnyMap {
-    /// The map of these digests and values; see [`Bloomier::from_pairs`].
+    /// Builds the map of these digests and values; see [`Bloomier::from_pairs`].
+    ///
+    /// # Errors
+    ///
+    /// If `kind` is not a map, the specification does not suit it, a key has two values, or there
+    /// is not enough memory.
     pub fn from_pairs(
         kind: Kind,
         spec: &Spec,
@@ -52,12 +57,12 @@ impl AnyMap {
         }
     }
 
-    /// The largest value that a key can have.
+    /// Returns the largest value that a key can have.
     pub fn largest_value(&self) -> u64 {
         each!(self, map => map.largest_value())
     }
 
-    /// The names of its values, if they have any.
+    /// Returns the names of the values, if they have any.
     pub fn book(&self) -> Option<&CodeBook> {
         each!(self, map => map.book())
     }
@@ -95,23 +100,24 @@ impl Map for AnyMap {
 }
 
 impl AnyMap {
-    /// Not generic: the batch loops of all kinds are compiled once, in this crate.
+    /// Not generic, so that the batch loops of all kinds are compiled once, in this crate.
     fn get_hashed(&self, digests: &[Digest]) -> Vec<Option<u64>> {
         each!(self, map => map.get_batch(&Hashed(digests)))
     }
 }
 
 impl AnyMap {
-    /// Gives `key` another value. Returns `false`, and changes nothing, if it is certainly not in the map.
+    /// Changes the value of `key`. Returns `false`, and changes nothing, if the key is certainly
+    /// not in the map.
     ///
     /// # Errors
     ///
-    /// If the kind of map never changes, or the value is larger than any the map can hold.
+    /// If the map cannot be changed, or the value is larger than it can hold.
     pub fn set<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<bool> {
         self.set_digest(key.digest(self.hasher()), value)
     }
 
-    /// Gives the key with this digest another value; see [`AnyMap::set`].
+    /// Changes the value of the key with this digest; see [`AnyMap::set`].
     ///
     /// # Errors
     ///

@@ -1,13 +1,14 @@
-//! Enums over all kinds, so that every face of the product treats them the same way.
+//! Enums over all kinds, so that every application treats them the same way.
 //!
-//! [`AnyFilter`] is every kind of set that takes digests, [`AnyMap`] every map, [`AnyCount`] every multiset and
-//! [`AnySketch`] every sketch. [`Stored`] is whatever a file can hold: those, and the filters of the literature, which take
-//! keys.
+//! [`AnyFilter`] is every kind of set that takes digests, [`AnyMap`] every map, [`AnyCount`] every
+//! multiset and [`AnySketch`] every sketch. [`Stored`] is anything that a file can hold: one of
+//! those, or a filter of the literature, which takes keys.
 
 mod concurrent;
 
-/// A family of kinds that answer the same question. From each line follow the enum, its conversions, and what is done by
-/// kind. Kinds that are `fixed` are made from all their keys at once and cannot be changed.
+/// Defines a family of kinds that answer the same question: the enum, its conversions, and
+/// everything that depends on the kind. Kinds that are `fixed` are built from all their keys at
+/// once and cannot be changed.
 macro_rules! family {
     (
         $d:tt $(#[$about:meta])* $any:ident, Stored::$stored:ident, $what:literal,
@@ -21,7 +22,7 @@ macro_rules! family {
             $($(#[$fixed_doc])* $fixed($fixed_type),)*
         }
 
-        /// Does the same with whatever kind it is.
+        /// Evaluates the same expression for any kind.
         macro_rules! each {
             ($d any:expr, $d inner:ident => $d action:expr) => {
                 match $d any {
@@ -31,7 +32,7 @@ macro_rules! family {
             };
         }
 
-        /// Does the same with whatever kind it is, if it can be changed; an error if it cannot.
+        /// Evaluates the same expression for any kind that can be changed; an error for the others.
         #[allow(unused_macros, reason = "not every family is filled")]
         macro_rules! changing {
             ($d any:expr, $d inner:ident => $d action:expr) => {
@@ -42,7 +43,7 @@ macro_rules! family {
             };
         }
 
-        /// Makes the same of whatever kind it is.
+        /// Evaluates the same expression for any kind and wraps the result in the same variant.
         macro_rules! map {
             ($d any:expr, $d inner:ident => $d action:expr) => {
                 match $d any {
@@ -52,7 +53,7 @@ macro_rules! family {
             };
         }
 
-        /// Does the same with two of one kind; `else` when the kinds differ.
+        /// Evaluates the same expression for two of one kind, and `else` if the kinds differ.
         #[allow(unused_macros, reason = "not every family can be combined")]
         macro_rules! both {
             ($d ours:expr, $d theirs:expr, $d a:ident, $d b:ident => $d action:expr, else $d other:expr) => {
@@ -64,7 +65,7 @@ macro_rules! family {
             };
         }
 
-        /// The same, if they can be changed.
+        /// As `both`, for kinds that can be changed.
         #[allow(unused_macros, reason = "not every family can be combined")]
         macro_rules! both_changing {
             ($d ours:expr, $d theirs:expr, $d a:ident, $d b:ident => $d action:expr, else $d other:expr) => {
@@ -76,7 +77,8 @@ macro_rules! family {
             };
         }
 
-        /// Does the same with the type of a kind that can be changed; `else` with any other.
+        /// Evaluates the same expression with the type of a kind that can be changed, and `else`
+        /// for any other kind.
         #[allow(unused_macros, reason = "not every family starts empty")]
         macro_rules! of_kind {
             ($d kind:expr, $d type:ident => $d action:expr, else $d other:expr) => {
@@ -92,7 +94,7 @@ macro_rules! family {
         }
 
         impl $any {
-            /// What a kind can do, if it is one of these.
+            /// Returns the capabilities of a kind, if it belongs to this family.
             pub(super) const fn capabilities(kind: Kind) -> Option<Capabilities> {
                 match kind {
                     $(Kind::$kind => Some(<$type>::CAPABILITIES),)*
@@ -101,7 +103,7 @@ macro_rules! family {
                 }
             }
 
-            /// What a specification leads to, for a kind of these.
+            /// Plans a filter from a specification, if the kind belongs to this family.
             pub(super) fn plan(kind: Kind, spec: &Spec) -> Option<Result<Plan>> {
                 match kind {
                     $(Kind::$kind => Some(<$type>::plan(spec)),)*
@@ -110,7 +112,7 @@ macro_rules! family {
                 }
             }
 
-            /// What a file holds, if its kind is one of these.
+            /// Restores the contents of a file, if its kind belongs to this family.
             pub(crate) fn restore(kind: Kind, parts: Parts) -> Result<$any> {
                 match kind {
                     $(Kind::$kind => Ok($any::$kind(<$type>::restore(parts)?)),)*
@@ -125,7 +127,7 @@ macro_rules! family {
                 each!(self, inner => inner.sections()).into_iter().map(|(_, words)| words).collect()
             }
 
-            /// Lets the memory be moved.
+            /// Allows the memory to be moved.
             #[doc(hidden)]
             pub fn relocate(&mut self, mover: &mut dyn Mover) {
                 each!(self, inner => inner.relocate(mover));
@@ -140,12 +142,13 @@ macro_rules! family {
                 Ok(map!(self, inner => inner.try_clone()?))
             }
 
-            /// Returns how many keys were inserted, less those removed; `None` after a union, which does not know.
+            /// Returns the number of keys inserted, less those removed; `None` after a union, where
+            /// it is unknown.
             pub fn inserted(&self) -> Option<u64> {
                 each!(self, inner => inner.inserted())
             }
 
-            /// What is inside, of whatever type.
+            /// Returns the inner structure, whatever its type.
             pub(super) fn into_any(self) -> Box<dyn std::any::Any> {
                 each!(self, inner => Box::new(inner))
             }
@@ -172,7 +175,7 @@ macro_rules! family {
         $crate::methods::file_methods!([] $any);
 
         impl std::fmt::Debug for $any {
-            /// Formats a summary of what is inside.
+            /// Formats a summary of the inner structure.
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 each!(self, inner => inner.fmt(f))
             }
@@ -181,7 +184,7 @@ macro_rules! family {
         impl TryFrom<Stored> for $any {
             type Error = Error;
 
-            /// Succeeds if it is one of these kinds.
+            /// Succeeds if the kind belongs to this family.
             fn try_from(stored: Stored) -> Result<$any> {
                 match stored {
                     Stored::$stored(any) => Ok(any),
@@ -238,17 +241,22 @@ macro_rules! family {
     };
 }
 
-/// Methods of a family whose kinds are planned for a number of keys and looked up by digest. It comes after [`family`],
-/// which defines `each`.
+/// Defines the methods of a family whose kinds are planned for a number of keys and looked up by
+/// digest. Must follow [`family`], which defines `each`.
 macro_rules! planned {
     ($any:ident) => {
         impl $any {
-            /// Looks a digest up cell by cell, and passes each to `probe` before it is read. An error of `probe` ends it.
+            /// Looks up a digest cell by cell, and passes each cell to `probe` before reading it.
+            ///
+            /// # Errors
+            ///
+            /// Any error of `probe`, which ends the lookup.
             pub fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
                 each!(self, inner => inner.trace(digest, probe))
             }
 
-            /// Returns the number of keys and the rate it was planned for; `None` if it was made without a plan.
+            /// Returns the number of keys and the rate it was planned for; `None` if it was made
+            /// without a plan.
             pub fn design(&self) -> Option<Design> {
                 each!(self, inner => inner.design())
             }
@@ -281,7 +289,7 @@ pub use stored::Stored;
 use crate::{Capabilities, Error, Kind, Plan, Result, Spec};
 
 impl Kind {
-    /// What this kind can do beside being asked.
+    /// Returns the operations that this kind supports besides lookups.
     pub const fn capabilities(self) -> Capabilities {
         if let Some(can) = AnyFilter::capabilities(self) {
             return can;
@@ -298,7 +306,7 @@ impl Kind {
         Capabilities { union: true, intersect: true, ..Capabilities::NOTHING }
     }
 
-    /// What filter of this kind, whatever its size, a specification leads to.
+    /// Plans a filter of exactly this kind, whatever its size, from a specification.
     pub(crate) fn plan(self, spec: &Spec) -> Result<Plan> {
         AnyFilter::plan(self, spec)
             .or_else(|| AnyMap::plan(self, spec))
@@ -308,7 +316,7 @@ impl Kind {
     }
 }
 
-/// Why a kind is not among the sets of digests.
+/// Returns the error for a kind that is not a set of digests.
 fn no_set(kind: Kind) -> Error {
     let needs = match kind {
         Kind::Literature => "a kind that takes digests; a literature filter is made from its family",
@@ -320,11 +328,11 @@ fn no_set(kind: Kind) -> Error {
     Error::parameter("kind", kind, needs)
 }
 
-/// Why something that is made from all its keys at once does not change.
+/// Returns the error for changing a structure that is built from all its keys at once.
 fn fixed(kind: Kind) -> Error {
     Error::cannot(
         kind,
         "be changed",
-        "it is made from all its keys at once: build it anew from those it shall have",
+        "it is made from all its keys at once: build a new one from the keys you need",
     )
 }

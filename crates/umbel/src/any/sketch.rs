@@ -50,12 +50,13 @@ impl AnySketch {
         each!(self, sketch => sketch.hasher())
     }
 
-    /// Whether `key` may have been counted; for a sketch of the most frequent keys, whether it is one of them.
+    /// Returns whether `key` may have been counted; for a sketch of the most frequent keys, whether
+    /// it is one of them.
     pub(super) fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         each!(self, sketch => sketch.contains(key))
     }
 
-    /// Forgets everything.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         each!(self, sketch => sketch.clear());
     }
@@ -76,23 +77,24 @@ impl AnySketch {
         each!(self, sketch => sketch.stats())
     }
 
-    /// Returns the first difference that keeps the two from being united, if there is one.
+    /// Returns the first difference that prevents a union of the two, if there is one.
     pub fn mismatch(&self, other: &AnySketch) -> Option<Mismatch> {
         match (self, other) {
             (AnySketch::Distinct(a), AnySketch::Distinct(b)) => a.mismatch(b),
             (AnySketch::CountMin(a), AnySketch::CountMin(b)) => a.mismatch(b),
             (AnySketch::Frequent(a), AnySketch::Frequent(b)) => a.mismatch(b),
-            // Two of these cannot be united whatever they have in common; `union` says why.
+            // Two of these can never be united; `union` says why.
             (AnySketch::TopK(_), AnySketch::TopK(_)) => None,
             _ => Some(Mismatch::kinds(self.kind(), other.kind())),
         }
     }
 
-    /// Becomes the sketch of everything that was counted in either.
+    /// Turns this sketch into the sketch of everything that was counted in either.
     ///
     /// # Errors
     ///
-    /// If kind, shape, hash or seed differ, or the kind cannot be united. Neither sketch has changed then.
+    /// If kind, shape, hash or seed differ, or the kind does not support unions. Neither sketch is
+    /// changed then.
     pub fn union(&mut self, other: &AnySketch) -> Result<()> {
         match (&mut *self, other) {
             (AnySketch::Distinct(a), AnySketch::Distinct(b)) => a.union(b),

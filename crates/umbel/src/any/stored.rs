@@ -1,4 +1,4 @@
-//! Whatever a file can hold.
+//! An enum over everything that a file can hold.
 
 use super::{AnyCount, AnyFilter, AnyMap, AnySketch};
 use crate::aging::Timestamp;
@@ -11,7 +11,7 @@ use crate::{
     Answers, Batch, BloomFilter, Category, Design, Error, HashId, Hasher, Key, Kind, Mismatch, Result, Stats,
 };
 
-/// Whatever a file can hold.
+/// Anything that a file can hold.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Stored {
@@ -28,7 +28,7 @@ pub enum Stored {
 }
 
 impl Stored {
-    /// What a file holds, unless it is a filter of the literature.
+    /// Restores the contents of a file, unless it is a filter of the literature.
     pub(crate) fn restore(kind: Kind, parts: Parts) -> Result<Stored> {
         Ok(match kind.category() {
             Category::Map => AnyMap::restore(kind, parts)?.into(),
@@ -38,7 +38,7 @@ impl Stored {
         })
     }
 
-    /// What kind of filter this is.
+    /// Returns the kind of filter.
     pub fn kind(&self) -> Kind {
         match self {
             Stored::Set(filter) => filter.kind(),
@@ -49,12 +49,12 @@ impl Stored {
         }
     }
 
-    /// The identity of the hash; `None` for a family of the literature.
+    /// Returns the identity of the hash; `None` for a family of the literature.
     pub fn hash_id(&self) -> Option<HashId> {
         self.hasher().map(Hasher::id)
     }
 
-    /// The function that turns keys into digests; `None` for a family of the literature.
+    /// Returns the function that turns keys into digests; `None` for a family of the literature.
     pub fn hasher(&self) -> Option<&Hasher> {
         match self {
             Stored::Set(filter) => Some(filter.hasher()),
@@ -65,8 +65,8 @@ impl Stored {
         }
     }
 
-    /// Whether `key` may be a member, has a value, or may have been recorded; for a sketch of the most frequent keys,
-    /// whether it is one of them.
+    /// Returns whether `key` may be a member, has a value, or may have been recorded; for a sketch
+    /// of the most frequent keys, whether it is one of them.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         match self {
             Stored::Set(filter) => filter.contains(key),
@@ -77,7 +77,7 @@ impl Stored {
         }
     }
 
-    /// Asks for many keys; the fast way.
+    /// Looks up many keys; the fast way.
     pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
         match self {
             Stored::Set(filter) => filter.contains_batch(keys),
@@ -93,7 +93,11 @@ impl Stored {
         }
     }
 
-    /// Inserts `key`; `true` when it was certainly not there before.
+    /// Inserts `key`. Returns `true` if it was certainly not in the set before.
+    ///
+    /// # Errors
+    ///
+    /// If this is not a set, its kind is fixed, or it has no room for another key.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
         match self {
             Stored::Set(filter) => filter.insert(key),
@@ -103,6 +107,10 @@ impl Stored {
     }
 
     /// Inserts many keys; the fast way.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Stored::insert).
     pub fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
         match self {
             Stored::Set(filter) => filter.insert_batch(keys),
@@ -114,7 +122,7 @@ impl Stored {
         }
     }
 
-    /// How full the filter is and what that means.
+    /// Measures how full the filter is, and the rate that follows.
     pub fn stats(&self) -> Stats {
         match self {
             Stored::Set(filter) => filter.stats(),
@@ -125,7 +133,7 @@ impl Stored {
         }
     }
 
-    /// The memory, section by section.
+    /// Returns the memory, section by section.
     pub fn sections(&self) -> Vec<&Words> {
         match self {
             Stored::Set(filter) => filter.sections(),
@@ -136,7 +144,7 @@ impl Stored {
         }
     }
 
-    /// Lets the memory be moved.
+    /// Allows the memory to be moved.
     pub fn relocate(&mut self, mover: &mut dyn Mover) {
         match self {
             Stored::Set(filter) => filter.relocate(mover),
@@ -147,7 +155,7 @@ impl Stored {
         }
     }
 
-    /// What the filter was planned for.
+    /// Returns the capacity and rate that the filter was planned for.
     pub fn design(&self) -> Option<Design> {
         match self {
             Stored::Set(filter) => filter.design(),
@@ -158,7 +166,7 @@ impl Stored {
         }
     }
 
-    /// How often something was inserted; `None` after a union, when nobody knows.
+    /// Returns the number of insertions; `None` after a union, where it is unknown.
     pub fn inserted(&self) -> Option<u64> {
         match self {
             Stored::Set(filter) => filter.inserted(),
@@ -169,7 +177,7 @@ impl Stored {
         }
     }
 
-    /// What is inside, of whatever type.
+    /// Returns the inner structure, whatever its type.
     pub(crate) fn into_any(self) -> Box<dyn std::any::Any> {
         match self {
             Stored::Set(filter) => filter.into_any(),
@@ -190,7 +198,11 @@ impl Stored {
         }
     }
 
-    /// A copy in memory of its own, which can be changed whatever this one is.
+    /// Returns a copy that owns its memory and can be changed.
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory.
     pub fn try_clone(&self) -> Result<Stored> {
         Ok(match self {
             Stored::Set(filter) => Stored::Set(filter.try_clone()?),
@@ -201,7 +213,11 @@ impl Stored {
         })
     }
 
-    /// An empty filter of the same shape, hash and design.
+    /// Creates an empty filter of the same shape, hash and design.
+    ///
+    /// # Errors
+    ///
+    /// If this is a map, the kind is fixed, or there is not enough memory.
     pub fn try_clone_empty(&self) -> Result<Stored> {
         Ok(match self {
             Stored::Set(filter) => Stored::Set(filter.try_clone_empty()?),
@@ -212,7 +228,11 @@ impl Stored {
         })
     }
 
-    /// Tells the time to a filter that forgets by it; see [`AnyFilter::advance`].
+    /// Sets the clock of a filter with a time window; see [`AnyFilter::advance`].
+    ///
+    /// # Errors
+    ///
+    /// If `now` is before the time set last.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         match self {
             Stored::Set(filter) => filter.advance(now),
@@ -220,7 +240,11 @@ impl Stored {
         }
     }
 
-    /// Forgets everything.
+    /// Removes everything.
+    ///
+    /// # Errors
+    ///
+    /// If this is a map, or the kind is fixed.
     pub fn clear(&mut self) -> Result<()> {
         match self {
             Stored::Set(filter) => filter.clear()?,
@@ -232,19 +256,24 @@ impl Stored {
         Ok(())
     }
 
-    /// The first thing that keeps the two from being combined, if any.
+    /// Returns the first difference that prevents combining the two, if there is one.
     pub fn mismatch(&self, other: &Stored) -> Option<Mismatch> {
         match (self, other) {
             (Stored::Set(a), Stored::Set(b)) => a.mismatch(b),
             (Stored::Literature(a), Stored::Literature(b)) => a.mismatch(b),
             (Stored::Count(a), Stored::Count(b)) => a.mismatch(b),
             (Stored::Sketch(a), Stored::Sketch(b)) => a.mismatch(b),
-            // Maps cannot be combined whatever they have in common; what refuses that says why.
+            // Maps can never be combined; the operations that refuse them say why.
             _ => (self.kind() != other.kind()).then(|| Mismatch::kinds(self.kind(), other.kind())),
         }
     }
 
-    /// Becomes the filter of both sets.
+    /// Turns this filter into the filter of both sets.
+    ///
+    /// # Errors
+    ///
+    /// If the kind does not support it, or kind, shape, hash or seed differ. Neither filter is
+    /// changed then.
     pub fn union(&mut self, other: &Stored) -> Result<()> {
         match (&mut *self, other) {
             (Stored::Set(a), Stored::Set(b)) => a.union(b),
@@ -255,7 +284,12 @@ impl Stored {
         }
     }
 
-    /// Becomes a filter of the keys that are in both sets; see [`BloomFilter::intersect`].
+    /// Turns this filter into a filter of the keys that are in both sets; see
+    /// [`BloomFilter::intersect`].
+    ///
+    /// # Errors
+    ///
+    /// As [`union`](Stored::union).
     pub fn intersect(&mut self, other: &Stored) -> Result<()> {
         match (&mut *self, other) {
             (Stored::Set(a), Stored::Set(b)) => a.intersect(b),
@@ -264,7 +298,11 @@ impl Stored {
         }
     }
 
-    /// How many keys the two sets have in common; see [`BloomFilter::overlap`].
+    /// Estimates how many keys the two sets have in common; see [`BloomFilter::overlap`].
+    ///
+    /// # Errors
+    ///
+    /// As [`union`](Stored::union).
     pub fn overlap(&self, other: &Stored) -> Result<Option<Overlap>> {
         match (self, other) {
             (Stored::Set(a), Stored::Set(b)) => a.overlap(b),
@@ -273,7 +311,7 @@ impl Stored {
         }
     }
 
-    /// Why it cannot be filled with keys.
+    /// Returns the error for inserting keys into something that is not a set.
     fn no_set(&self) -> Error {
         Error::parameter("kind", self.kind(), "a kind that holds a set")
     }
@@ -283,7 +321,7 @@ impl Stored {
             return Error::cannot(
                 self.kind(),
                 "be combined in this way",
-                "it is no set; build it anew from the keys of both",
+                "it is not a set; build a new one from the keys of both",
             );
         }
         Error::Mismatch(Mismatch::kinds(self.kind(), other.kind()))

@@ -1,4 +1,4 @@
-//! From bytes to a filter.
+//! Decodes a filter from bytes.
 
 use super::header::{ChunkSums, Header, PREAMBLE, Secret, Section, StoredHash};
 use super::{FormatError, Meta, Options, ReadOnly};
@@ -10,7 +10,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// What a file held.
+/// The contents of a file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Loaded<F = Stored> {
@@ -23,33 +23,33 @@ pub struct Loaded<F = Stored> {
 }
 
 impl<F> Loaded<F> {
-    /// The options with which the filter goes back into a file as it came out of one.
+    /// Returns the options that write the filter back the way it was stored.
     pub fn options(&self) -> Options {
         Options { meta: self.meta.clone(), embed_key: self.embedded_key, create_new: false }
     }
 }
 
-/// What a file says about itself.
+/// The information in the header of a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Info {
-    /// The kind of filter in it.
+    /// The kind of filter in the file.
     pub kind: Kind,
     /// The hash; `None` for a family of the literature.
     pub hash: Option<HashId>,
-    /// The family of the literature, if it is one.
+    /// The family of the literature, if the filter uses one.
     pub family: Option<Family>,
     /// Whether the secret of a `keyed` hash is in the file.
     pub embedded_key: bool,
-    /// What the filter was planned for.
+    /// The capacity and rate that the filter was planned for.
     pub design: Option<Design>,
-    /// How often something was inserted, if that is known.
+    /// The number of insertions, if it is known.
     pub inserted: Option<u64>,
     /// The metadata.
     pub meta: Meta,
     /// The length of the file.
     pub file_len: u64,
-    /// How many parts of it have a checksum of their own, apart from the header.
+    /// The number of parts that have their own checksum, not counting the header.
     pub chunks: usize,
 }
 
@@ -73,7 +73,12 @@ impl Info {
     }
 }
 
-/// Reads what a file says about itself. No secret is needed, and only the header is read and verified.
+/// Reads the information in the header of a file. No secret is needed, and only the header is read
+/// and verified.
+///
+/// # Errors
+///
+/// If the file cannot be read, or its header is invalid or damaged.
 pub fn inspect(path: impl AsRef<Path>) -> Result<Info> {
     let path = path.as_ref();
     let (mut file, len) = open(path)?;
@@ -81,8 +86,8 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Info> {
     Ok(Info::from_header(&header))
 }
 
-/// Reads what a file of this length says about itself from its first bytes: for one that comes in pieces, before all of
-/// it is there. A piece that ends before the header does is a [`FormatError::Length`].
+/// Reads the information in the header from the first bytes of a file of length `len`, before the
+/// whole file has arrived.
 ///
 /// ```
 /// use umbel::{Blocked, Bloom, Kind, file};
@@ -91,24 +96,39 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Info> {
 /// assert_eq!(file::inspect_start(&bytes[..10_000], bytes.len() as u64)?.kind, Kind::Blocked);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// [`FormatError::Length`] if the bytes end before the header does; otherwise if the header is
+/// invalid or damaged.
 pub fn inspect_start(mut bytes: &[u8], len: u64) -> Result<Info> {
     Ok(Info::from_header(&read_header(&mut bytes, len)?))
 }
 
-/// Reads and verifies a whole file, into memory of its own.
+/// Reads and verifies a whole file, into newly allocated memory.
+///
+/// # Errors
+///
+/// If the file cannot be read, is invalid or damaged, or its secret is not in the ring, or if there
+/// is not enough memory.
 pub fn load(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Loaded> {
     let path = path.as_ref();
     let (mut file, len) = open(path)?;
     read(&mut file, len, ring).map_err(|error| error.at(path))
 }
 
-/// Reads and verifies the bytes of a file, into memory of its own.
+/// Reads and verifies the bytes of a file, into newly allocated memory.
+///
+/// # Errors
+///
+/// If the bytes are invalid or damaged, the secret is not in the ring, or there is not enough
+/// memory.
 pub fn from_bytes(mut bytes: &[u8], ring: &KeyRing) -> Result<Loaded> {
     let len = bytes.len() as u64;
     read(&mut bytes, len, ring)
 }
 
-/// Verifies the bytes of a file that is part of the program, and uses them in place.
+/// Verifies the bytes of a file that is compiled into the program, and uses them in place.
 ///
 /// ```
 /// use umbel::hash::KeyRing;
@@ -120,6 +140,10 @@ pub fn from_bytes(mut bytes: &[u8], ring: &KeyRing) -> Result<Loaded> {
 /// assert!(filter.contains("apple"));
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// As [`from_bytes`]; also if the bytes are not aligned to 64 bytes, or the machine is big-endian.
 pub fn from_static(bytes: &'static [u8], ring: &KeyRing) -> Result<Loaded<ReadOnly<Stored>>> {
     in_place()?;
     let header = decode_header(bytes)?;
@@ -133,7 +157,8 @@ pub fn from_static(bytes: &'static [u8], ring: &KeyRing) -> Result<Loaded<ReadOn
     Ok(Loaded { filter: ReadOnly(filter), embedded_key: header.embedded_key.is_some(), meta: header.meta })
 }
 
-/// Files have little-endian words: elsewhere they can be read, but not used where they lie.
+/// Files store little-endian words, so on big-endian machines they can be loaded but not used in
+/// place.
 pub(super) fn in_place() -> Result<()> {
     if cfg!(target_endian = "big") {
         let needs = "little-endian words to use a file where it lies: use `load`";
@@ -142,12 +167,12 @@ pub(super) fn in_place() -> Result<()> {
     Ok(())
 }
 
-/// Gives bytes the alignment that [`from_static`] needs.
+/// Aligns bytes as [`from_static`] requires.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug)]
 pub struct Aligned<T: ?Sized>(pub T);
 
-/// Refuses what is not a regular file.
+/// Rejects anything but a regular file.
 pub(super) fn regular(metadata: &Metadata) -> io::Result<()> {
     match metadata {
         metadata if metadata.is_file() => Ok(()),
@@ -156,10 +181,10 @@ pub(super) fn regular(metadata: &Metadata) -> io::Result<()> {
     }
 }
 
-/// Opens a regular file and tells its length.
+/// Opens a regular file and returns it with its length.
 pub(super) fn open(path: &Path) -> Result<(File, u64)> {
     let examine = |source| Error::io(path, "examine", source);
-    // Before it is opened: opening a pipe would wait for a writer.
+    // Check before opening: opening a pipe would wait for a writer.
     let metadata = std::fs::metadata(path).map_err(|source| Error::io(path, "open", source))?;
     regular(&metadata).map_err(|source| Error::io(path, "read", source))?;
     let file = File::open(path).map_err(|source| Error::io(path, "open", source))?;
@@ -167,14 +192,14 @@ pub(super) fn open(path: &Path) -> Result<(File, u64)> {
     Ok((file, len))
 }
 
-/// The header at the start of a file's bytes.
+/// Decodes the header at the start of a file's bytes.
 pub(super) fn decode_header(bytes: &[u8]) -> Result<Header, FormatError> {
     let len = bytes.len() as u64;
     let header_len = Header::len_of(&bytes[..bytes.len().min(PREAMBLE)], len)?;
     Header::decode(&bytes[..header_len], len)
 }
 
-/// A range of the file that its header has vouched for.
+/// Returns a range of the file that its header has already bounded.
 pub(super) fn part(bytes: &[u8], range: std::ops::Range<u64>) -> &[u8] {
     &bytes[range.start as usize..range.end as usize]
 }
@@ -196,8 +221,10 @@ fn read_header(from: &mut impl Read, len: u64) -> Result<Header> {
     Ok(Header::decode(&bytes, len)?)
 }
 
-/// Reads and verifies the `len` bytes of a file that come from elsewhere. Memory is asked for as soon as the header has
-/// claimed it: who does not trust it should have all bytes at hand, or have bounded `len`.
+/// Reads and verifies the `len` bytes of a file from a reader.
+///
+/// Memory is allocated as soon as the header claims it. With an untrusted source, read all bytes
+/// first or bound `len`.
 ///
 /// ```
 /// use umbel::hash::KeyRing;
@@ -210,6 +237,10 @@ fn read_header(from: &mut impl Read, len: u64) -> Result<Header> {
 /// assert!(loaded.filter.contains("apple"));
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// As [`from_bytes`]; also if the reader fails.
 pub fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
     let header = read_header(from, len)?;
     let mut sums = ChunkSums::new(header.chunk_log2);
@@ -221,9 +252,10 @@ pub fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
     };
     let mut sections = Vec::new();
     for section in &header.sections {
-        // The header's claims have been held against the file's length, so this memory is not more than that.
+        // The header's claims were checked against the file's length, so this is no more memory
+        // than that.
         let mut words = Words::zeroed(lines(section)?)?;
-        // In pieces, so that what is hashed was just read.
+        // In small pieces, so that the bytes are still in the cache when they are hashed.
         for piece in words.as_bytes_mut().chunks_mut(1 << 16) {
             from.read_exact(piece).map_err(read_failed)?;
             sums.add(piece);
@@ -241,17 +273,18 @@ pub fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
     Ok(Loaded { filter, embedded_key: header.embedded_key.is_some(), meta: header.meta })
 }
 
-/// How many lines a section has.
+/// Returns the number of lines in a section.
 fn lines(section: &Section) -> Result<u64, FormatError> {
     let lines = section.len / LINE_BYTES as u64;
     if lines == 0 || !section.len.is_multiple_of(LINE_BYTES as u64) {
-        let what = format!("a section of {} bytes, which are no whole lines of 64", section.len);
+        let what = format!("a section of {} bytes, not a multiple of 64", section.len);
         return Err(FormatError::invalid(what));
     }
     Ok(lines)
 }
 
-/// The filter a header describes, over the memory that `words` gives for an offset and a number of lines.
+/// Builds the filter that a header describes over the memory that `words` returns for an offset and
+/// a number of lines.
 pub(super) fn assemble(
     header: &Header,
     ring: &KeyRing,
@@ -288,7 +321,7 @@ pub(super) fn assemble(
     }
 }
 
-/// A parameter that makes no sense in a file is a fault of the file.
+/// Reports an invalid parameter in a file as a fault of the file.
 fn invalid(error: Error) -> Error {
     match error {
         Error::Parameter { .. } => FormatError::invalid(error.to_string()).into(),
@@ -296,7 +329,7 @@ fn invalid(error: Error) -> Error {
     }
 }
 
-/// The hash with its secret, from the file itself or from the ring.
+/// Returns the hash function with its secret, from the file itself or from the ring.
 fn find_hasher(header: &Header, id: HashId, ring: &KeyRing) -> Result<Hasher> {
     let Some(key) = header.embedded_key else { return ring.find(id) };
     let hasher = keyed(key)?;

@@ -1,4 +1,4 @@
-//! From a filter to bytes, and to a file that is wholly there or not at all.
+//! Encodes a filter into bytes, and writes files completely or not at all.
 
 use super::header::{ChunkSums, Header, Secret, StoredHash};
 use super::{FormatError, Options};
@@ -13,14 +13,19 @@ use std::io::{self, Write};
 #[cfg(feature = "files")]
 use std::{fs::File, io::BufWriter, path::Path};
 
-/// Writes the filter to `path`, replacing what is there only once everything is safely on the disk. A symbolic link
-/// stays, and what it points to is replaced; anything but a regular file is refused.
+/// Writes the filter to `path`. An existing file is replaced only once everything is safely on
+/// disk. A symbolic link is kept, and the file it points to is replaced.
+///
+/// # Errors
+///
+/// If an option does not suit the filter, `path` is not a regular file, or the system cannot write
+/// it.
 #[cfg(feature = "files")]
 pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -> Result<()> {
     let path = path.as_ref();
     let encoder = Encoder::for_filter(filter, options)?;
     let failed = |doing| move |source| Error::io(path, doing, source);
-    // Whoever has the secret can build false positives.
+    // Anyone with the secret can construct false positives.
     let placing = Placing { create_new: options.create_new, private: options.embed_key, locked: false };
     let mut part = Part::beside(path, placing)?;
     let mut writer = BufWriter::with_capacity(1 << 20, part.file());
@@ -29,7 +34,8 @@ pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -
     part.persist().map(drop)
 }
 
-/// Writes a file of any kind as [`save`] writes those of filters: wholly or not at all. The file is given back open.
+/// Writes any file the way [`save`] writes filters: completely or not at all. Returns the open
+/// file.
 ///
 /// ```
 /// use umbel::file::{self, Placing};
@@ -41,6 +47,11 @@ pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -
 /// assert_eq!(std::fs::read(&path)?, b"first");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Errors
+///
+/// If `path` exists and `placing` forbids replacing it, `path` is not a regular file, or the system
+/// cannot write it.
 #[cfg(feature = "files")]
 pub fn save_bytes(path: impl AsRef<Path>, bytes: &[u8], placing: Placing) -> Result<File> {
     let path = path.as_ref();
@@ -49,8 +60,8 @@ pub fn save_bytes(path: impl AsRef<Path>, bytes: &[u8], placing: Placing) -> Res
     })
 }
 
-/// Writes a file that is too large for memory as [`save_bytes`] writes others: wholly or not at all. If `write` fails,
-/// nothing is left of it, and what was there before is as it was.
+/// Writes a file that is too large for memory the way [`save_bytes`] writes others: completely or
+/// not at all. If `write` fails, the new file is discarded and an existing one is unchanged.
 ///
 /// ```
 /// use std::io::Write;
@@ -64,6 +75,10 @@ pub fn save_bytes(path: impl AsRef<Path>, bytes: &[u8], placing: Placing) -> Res
 /// assert!(failed.is_err() && !path.exists());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Errors
+///
+/// As [`save_bytes`]; also any error of `write`.
 #[cfg(feature = "files")]
 pub fn save_with<E: From<Error>>(
     path: impl AsRef<Path>,
@@ -75,8 +90,8 @@ pub fn save_with<E: From<Error>>(
     Ok(part.persist()?)
 }
 
-/// Writes the bytes of the file that [`save`] would write to a pipe, or whatever else takes bytes, without a copy of
-/// them in memory. What is wrong with the options is an error of the kind [`InvalidInput`](io::ErrorKind::InvalidInput).
+/// Writes to a pipe or any other writer the bytes of the file that [`save`] would write, without a
+/// copy of them in memory.
 ///
 /// ```
 /// use umbel::file::{self, Options};
@@ -91,12 +106,25 @@ pub fn save_with<E: From<Error>>(
 /// assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Errors
+///
+/// If the writer fails. Unsuitable options are reported as
+/// [`InvalidInput`](io::ErrorKind::InvalidInput).
 pub fn write(to: &mut impl Write, filter: &impl Storable, options: &Options) -> io::Result<()> {
     let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
     Encoder::for_filter(filter, options).map_err(invalid)?.write(to)
 }
 
-/// The bytes of the file that [`save`] would write.
+/// Returns the bytes of the file that [`save`] would write.
+///
+/// # Errors
+///
+/// If an option does not suit the filter, or there is not enough memory.
+///
+/// # Panics
+///
+/// Never: writing to memory cannot fail.
 pub fn to_bytes(filter: &impl Storable, options: &Options) -> Result<Vec<u8>> {
     let encoder = Encoder::for_filter(filter, options)?;
     let mut bytes = Vec::new();
@@ -106,30 +134,34 @@ pub fn to_bytes(filter: &impl Storable, options: &Options) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// How long the file will be.
+/// Returns the length of the file that [`save`] would write.
+///
+/// # Errors
+///
+/// If an option does not suit the filter.
 pub fn size(filter: &impl Storable, options: &Options) -> Result<u64> {
     Ok(Encoder::for_filter(filter, options)?.header.file_len)
 }
 
-/// Whatever can be written to a file: a filter of any kind, or one of the enums over them.
+/// A structure that can be written to a file: a filter of any kind, or one of the enums over them.
 pub trait Storable {
     #[doc(hidden)]
     fn encoder(&self, options: &Options) -> Result<Encoder<'_>>;
 
-    /// Refuses a file that holds another kind.
+    /// Rejects a file that holds another kind.
     #[doc(hidden)]
     fn check_kind(kind: Kind) -> Result<(), FormatError>
     where
         Self: Sized;
 
-    /// Returns what a file holds, if it is of this kind.
+    /// Converts the contents of a file, if they are of this kind.
     #[doc(hidden)]
     fn from_stored(stored: Stored) -> Result<Self>
     where
         Self: Sized;
 }
 
-/// Nothing, or the error that names both kinds.
+/// Returns an error that names both kinds unless `is` is true.
 pub(crate) fn expect_kind(is: bool, found: Kind, expected: impl Into<String>) -> Result<(), FormatError> {
     if is { Ok(()) } else { Err(FormatError::wrong_kind(found, expected)) }
 }
@@ -202,14 +234,14 @@ impl Storable for Stored {
     }
 }
 
-/// A header and the words behind it, ready to be written.
+/// A header and the sections after it, ready to be written.
 pub struct Encoder<'a> {
     header: Header,
     sections: Vec<Body<'a>>,
 }
 
 impl<'a> Encoder<'a> {
-    /// The encoder of a filter, with what depends on everything else in the header.
+    /// Returns the encoder of a filter, with the lengths and offsets in its header computed.
     pub(super) fn for_filter(filter: &'a (impl Storable + ?Sized), options: &Options) -> Result<Encoder<'a>> {
         let mut encoder = filter.encoder(options)?;
         encoder.header.check_meta()?;
@@ -230,7 +262,7 @@ impl<'a> Encoder<'a> {
         Encoder { header, sections: sections.into_iter().map(|(_, words)| words).collect() }
     }
 
-    /// The bytes of the header, with the sums of everything behind it.
+    /// Returns the bytes of the header, with the checksums of everything after it.
     pub(super) fn header(&self) -> Vec<u8> {
         let mut sums = ChunkSums::new(self.header.chunk_log2);
         self.sections.iter().for_each(|words| sums.add(&words.to_le_bytes()));
@@ -245,7 +277,8 @@ impl<'a> Encoder<'a> {
         self.header.file_len
     }
 
-    /// What is behind the header. Sections consist of whole lines, so that there is nothing between them.
+    /// Returns the sections after the header. They consist of whole lines, so there are no gaps
+    /// between them.
     pub(super) fn sections(&self) -> &[Body<'a>] {
         &self.sections
     }
@@ -256,7 +289,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// The secret that may be written into a file.
+/// Returns the secret if it may be written into a file.
 fn embeddable(hasher: &Hasher) -> Result<Secret> {
     match hasher.0 {
         #[cfg(feature = "secrets")]

@@ -1,4 +1,4 @@
-//! Little pieces of formats, read with care: for files that applications keep beside their filters.
+//! Bounds-checked reading of binary fields, for files that applications store beside their filters.
 //!
 //! ```
 //! use umbel::file::fields::{Fields, put_varint, sum};
@@ -14,41 +14,41 @@
 
 use crate::Hasher;
 
-/// What is left to be read.
+/// The bytes that are left to read.
 #[derive(Clone, Debug)]
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// So many bytes, of which the compiler knows the number.
+    /// Takes `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*first)
     }
 
-    /// Four bytes, the lowest first.
+    /// Takes a little-endian number of four bytes.
     pub fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// Eight bytes, the lowest first.
+    /// Takes a little-endian number of eight bytes.
     pub fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// So many bytes; no more than there are.
+    /// Takes `count` bytes; `None` if there are fewer.
     pub fn bytes(&mut self, count: u64) -> Option<&'a [u8]> {
         let (first, rest) = self.0.split_at_checked(usize::try_from(count).ok()?)?;
         self.0 = rest;
         Some(first)
     }
 
-    /// So many records of a size; no more than there are bytes for.
+    /// Takes `count` records of `size` bytes each; `None` if there are too few bytes.
     pub fn records(&mut self, count: u64, size: usize) -> Option<std::slice::ChunksExact<'a, u8>> {
         Some(self.bytes(count.checked_mul(size as u64)?)?.chunks_exact(size.max(1)))
     }
 
-    /// A number in as many bytes as it needs, seven bits in each, the lowest first (LEB128).
+    /// Takes a number of variable length: seven bits in each byte, lowest first (LEB128).
     pub fn varint(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
@@ -66,7 +66,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Writes what [`Fields::varint`] reads.
+/// Appends a number in the format that [`Fields::varint`] reads.
 pub fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 128 {
         bytes.push(number as u8 | 128);
@@ -75,12 +75,13 @@ pub fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// XXH3-64, which stands at the end of what it vouches for.
+/// Returns the XXH3-64 checksum of these bytes.
 pub fn sum(bytes: &[u8]) -> u64 {
     sum_at(0, bytes)
 }
 
-/// The same for bytes that stand in one place of many, so that one cannot stand for the other.
+/// Returns a checksum that also depends on the place of the bytes, so that the bytes of one place
+/// are not accepted in another.
 pub fn sum_at(place: u64, bytes: &[u8]) -> u64 {
     Hasher::fast(place).digest_bytes(bytes).get()
 }
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_take_as_many_bytes_as_they_need_and_come_back() {
+    fn varints_have_minimal_length_and_round_trip() {
         for (number, length) in [(0, 1), (127, 1), (128, 2), (16_383, 2), (16_384, 3), (u64::MAX, 10)] {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, number);
@@ -98,13 +99,13 @@ mod tests {
             assert_eq!(Fields(&bytes).varint(), Some(number));
             assert_eq!(Fields(&bytes[..length - 1]).varint(), None);
         }
-        // One that does not fit into 64 bits, and one that does not end.
+        // A number that does not fit into 64 bits, and one that does not end.
         assert_eq!(Fields(&[255, 255, 255, 255, 255, 255, 255, 255, 255, 2]).varint(), None);
         assert_eq!(Fields(&[128; 20]).varint(), None);
     }
 
     #[test]
-    fn nobody_gets_more_than_there_is() {
+    fn reads_beyond_the_end_return_none() {
         assert!(Fields(&[0; 8]).records(u64::MAX, 2).is_none());
         assert!(Fields(&[0; 8]).records(5, 2).is_none());
         assert_eq!(Fields(&[0; 8]).records(4, 2).map(Iterator::count), Some(4));

@@ -1,4 +1,4 @@
-//! The header: what a file says about itself. `docs/format.md` describes it byte by byte.
+//! The header of a file. `docs/format.md` describes it byte by byte.
 
 use super::decode::part;
 use super::{FormatError, Meta};
@@ -6,30 +6,32 @@ use crate::{Design, Error, HashId, Kind, Result, Strength};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-/// How every file starts.
+/// The first bytes of every file.
 pub const MAGIC: [u8; 8] = *b"\x89UMBEL\r\n";
 const VERSION: u16 = 1;
 /// "umbel" as a little-endian number.
 const HEADER_SEED: u64 = 0x6c_65_62_6d_75;
-/// Up to and including the number of chunks.
+/// The length of the fixed fields, up to and including the number of chunks.
 const FIXED: usize = 80;
-/// The first bytes, which keep their meaning in every version.
+/// The length of the first fields, which keep their meaning in every version.
 pub(super) const PREAMBLE: usize = 32;
 /// Incompatible flag: the secret of a keyed hash is in the header.
 const EMBEDDED_KEY: u32 = 1;
 const UNKNOWN: u64 = u64::MAX;
-/// Two lines of header and one of cells: the least length of a file, for one that is too short to state its own.
+/// Two lines of header and one of cells: the smallest file, reported for a file that is too short
+/// to state its own length.
 const SMALLEST_FILE: u64 = 128 + 64;
 
 const SMALLEST_CHUNK: u32 = 16;
 const LARGEST_CHUNK: u32 = 40;
 const MAX_CHUNKS: u64 = 1 << 17;
 
-/// The most metadata entries, and the most bytes of all their names and values.
+/// The largest number of metadata entries.
 const MAX_ENTRIES: usize = 4096;
+/// The largest number of bytes in all names and values of the metadata.
 const MAX_META_BYTES: usize = 1 << 20;
 
-/// What a file says about itself.
+/// The decoded header of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Header {
     pub kind: Kind,
@@ -46,7 +48,7 @@ pub(super) struct Header {
     pub sums: Vec<u64>,
 }
 
-/// A secret on its way from or to a file; debug output does not show it.
+/// A secret on its way to or from a file; debug output does not show it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Secret(pub [u8; 16]);
 
@@ -56,7 +58,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// The hash as a file names it.
+/// The hash as it is stored in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StoredHash {
     Digest(HashId),
@@ -93,7 +95,8 @@ impl StoredHash {
     }
 }
 
-/// The smallest chunk, as a power of two, with which a body of this length has few enough of them.
+/// Returns the smallest chunk size, as a power of two, that splits a body of this length into at
+/// most [`MAX_CHUNKS`].
 fn chunk_log2(body: u64) -> u32 {
     (SMALLEST_CHUNK..LARGEST_CHUNK)
         .find(|log2| body.div_ceil(1 << log2) <= MAX_CHUNKS)
@@ -101,7 +104,8 @@ fn chunk_log2(body: u64) -> u32 {
 }
 
 impl Header {
-    /// A header for a body of these lengths, to be completed and then [placed](Header::place).
+    /// Creates a header for a body of these lengths, to be completed and then
+    /// [placed](Header::place).
     pub fn for_body(
         kind: Kind,
         hash: StoredHash,
@@ -125,7 +129,7 @@ impl Header {
         }
     }
 
-    /// Refuses more metadata than a file may have.
+    /// Rejects more metadata than a file may have.
     pub fn check_meta(&self) -> Result<()> {
         let (entries, bytes) = (self.meta.len(), self.meta_len());
         if entries > MAX_ENTRIES || bytes > MAX_META_BYTES {
@@ -156,28 +160,28 @@ impl Header {
         (FIXED + 8 * self.params.len() + 24 * self.sections.len() + key + meta).next_multiple_of(8)
     }
 
-    /// The bytes of all names and values.
+    /// Returns the number of bytes in all names and values.
     pub fn meta_len(&self) -> usize {
         self.meta.iter().map(|(name, value)| name.len() + value.len()).sum()
     }
 
-    /// Chunk `index` as a range of the file.
+    /// Returns chunk `index` as a range of the file.
     pub fn chunk(&self, index: usize) -> std::ops::Range<u64> {
         let start = self.header_len + ((index as u64) << self.chunk_log2);
         start..self.file_len.min(start + (1 << self.chunk_log2))
     }
 
-    /// Whether these are the bytes of chunk `index`.
+    /// Checks that these are the bytes of chunk `index`.
     pub fn check_chunk(&self, index: usize, bytes: &[u8]) -> Result<(), FormatError> {
         self.check_sum(index, chunk_sum(index, bytes))
     }
 
-    /// Whether all chunks of this file are intact.
+    /// Checks that all chunks of this file are intact.
     pub fn check_chunks(&self, file: &[u8]) -> Result<(), FormatError> {
         (0..self.sums.len()).try_for_each(|index| self.check_chunk(index, part(file, self.chunk(index))))
     }
 
-    /// Whether this is the sum of chunk `index`.
+    /// Checks that this is the checksum of chunk `index`.
     pub fn check_sum(&self, index: usize, sum: u64) -> Result<(), FormatError> {
         if sum == self.sums[index] {
             return Ok(());
@@ -226,7 +230,7 @@ impl Header {
         bytes
     }
 
-    /// How long the header is, from the first bytes of a file of this length.
+    /// Returns the length of the header, from the first bytes of a file of this length.
     pub fn len_of(preamble: &[u8], file_len: u64) -> Result<usize, FormatError> {
         let seen = preamble.len().min(MAGIC.len());
         if seen == 0 || preamble[..seen] != MAGIC[..seen] {
@@ -246,7 +250,7 @@ impl Header {
         usize::try_from(len).map_err(|_| FormatError::invalid("the header does not fit into memory"))
     }
 
-    /// Reads a header of exactly the length that [`Header::len_of`] gave.
+    /// Decodes a header of exactly the length that [`Header::len_of`] returned.
     pub fn decode(bytes: &[u8], file_len: u64) -> Result<Header, FormatError> {
         let (content, sum) = bytes.split_at(bytes.len() - 8);
         if xxh3_64_with_seed(content, HEADER_SEED) != Reader(sum).u64()? {
@@ -324,7 +328,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Whether the fields fit each other.
+    /// Checks that the fields are consistent.
     fn check(&self) -> Result<(), FormatError> {
         if self.meta_len() > MAX_META_BYTES {
             return Err(FormatError::invalid(format!("{} bytes of metadata", self.meta_len())));
@@ -367,16 +371,16 @@ impl Header {
     }
 }
 
-/// The sum of chunk `index`.
+/// Returns the checksum of chunk `index`.
 pub(super) fn chunk_sum(index: usize, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, index as u64)
 }
 
-/// The sums of a body that comes in pieces, whose ends need not be those of chunks.
+/// The checksums of a body that arrives in pieces, which need not end where chunks do.
 pub(super) struct ChunkSums {
     chunk: usize,
     sums: Vec<u64>,
-    /// The state of a chunk of which the first bytes have come, and how many.
+    /// The state of a chunk whose first bytes have arrived, and their number.
     begun: Option<(Xxh3, usize)>,
 }
 
@@ -389,7 +393,7 @@ impl ChunkSums {
         while !bytes.is_empty() {
             let index = self.sums.len();
             if self.begun.is_none() && bytes.len() >= self.chunk {
-                // The usual case, in one go.
+                // The usual case, in one call.
                 let (whole, rest) = bytes.split_at(self.chunk);
                 self.sums.push(chunk_sum(index, whole));
                 bytes = rest;
@@ -407,19 +411,19 @@ impl ChunkSums {
         }
     }
 
-    /// How many chunks are complete.
+    /// Returns the checksums of the complete chunks.
     pub fn complete(&self) -> &[u64] {
         &self.sums
     }
 
-    /// All sums; the last chunk may be shorter.
+    /// Returns all checksums; the last chunk may be shorter.
     pub fn finish(mut self) -> Vec<u64> {
         self.sums.extend(self.begun.map(|(state, _)| state.digest()));
         self.sums
     }
 }
 
-/// Bytes that are taken from the front; running out of them is an error, not a panic.
+/// A reader of fields that returns an error, instead of panicking, when the bytes run out.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -431,7 +435,7 @@ impl<'a> Reader<'a> {
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
-        Ok(self.bytes(N)?.try_into().expect("so many bytes were taken"))
+        Ok(self.bytes(N)?.try_into().expect("exactly N bytes were taken"))
     }
 
     fn u16(&mut self) -> Result<u16, FormatError> {
@@ -451,7 +455,8 @@ impl<'a> Reader<'a> {
         text.map(str::to_owned).map_err(|_| FormatError::invalid("metadata is not UTF-8"))
     }
 
-    /// So many items of `size` bytes; the bytes are there before memory for them is asked for.
+    /// Reads `count` items of `size` bytes. Checks that the bytes exist before allocating memory
+    /// for the items.
     fn many<T>(
         &mut self,
         count: u64,

@@ -1,11 +1,11 @@
-//! The bytes of a file that is nowhere: for whoever sends filters in pieces, or keeps them elsewhere than in files.
+//! The bytes of a file without a file, for sending filters in pieces or storing them elsewhere.
 
 use super::encode::Encoder;
 use super::{Options, Storable};
 use crate::Result;
 use std::cell::OnceCell;
 
-/// The bytes of the file that [`save`](super::save) would write, read from where one likes.
+/// The bytes of the file that [`save`](super::save) would write, with random access.
 ///
 /// ```
 /// use umbel::{Blocked, Bloom, file};
@@ -20,26 +20,31 @@ use std::cell::OnceCell;
 /// # Ok::<(), umbel::Error>(())
 /// ```
 ///
-/// The header has the sums of everything behind it: to read any of it, all of the filter is read once. The rest costs
-/// no more than to copy it.
+/// The header contains the checksums of everything after it, so the first read of the header reads
+/// the whole filter once. Reading the rest costs no more than copying it.
 pub struct Image<'a> {
     encoder: Encoder<'a>,
     header: OnceCell<Vec<u8>>,
 }
 
 impl<'a> Image<'a> {
-    /// The image of a filter.
+    /// Creates the image of a filter.
+    ///
+    /// # Errors
+    ///
+    /// If an option does not suit the filter.
     pub fn new(filter: &'a (impl Storable + ?Sized), options: &Options) -> Result<Image<'a>> {
         Ok(Image { encoder: Encoder::for_filter(filter, options)?, header: OnceCell::new() })
     }
 
-    /// How many bytes it has.
+    /// Returns the number of bytes.
     #[expect(clippy::len_without_is_empty, reason = "no file is empty")]
     pub fn len(&self) -> u64 {
         self.encoder.file_len()
     }
 
-    /// Fills `to` with the bytes from `offset` on. Beyond the end there are none: what is left of `to` stays as it is.
+    /// Fills `to` with the bytes from `offset` on. Beyond the end there are none: the rest of `to`
+    /// is left unchanged.
     pub fn read(&self, offset: u64, to: &mut [u8]) {
         let mut fill = |start: u64, bytes: &[u8]| {
             let from = offset.max(start);

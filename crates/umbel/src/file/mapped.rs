@@ -1,4 +1,4 @@
-//! A file used where it lies, checked as far as it is touched.
+//! A file used in place, verified part by part as it is touched.
 
 use super::decode::{assemble, decode_header, in_place, open, part};
 use super::header::Header;
@@ -24,10 +24,17 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Opens a file without reading it: the time does not depend on its size.
 ///
-/// The file must be neither changed nor shortened while it is mapped. A part that is changed after it was verified may
-/// give wrong answers; when a missing part is touched, the system ends the program with the signal SIGBUS (a program that
-/// wants to say more needs [`release_bus_signal`](crate::memory::release_bus_signal) and a handler).
-/// [`save`](super::save) does neither: it replaces a file by a new one, and who has mapped the old one keeps it.
+/// The file must be neither changed nor shortened while it is mapped. A part that is changed after
+/// it was verified may yield wrong answers. When a missing part is touched, the system ends the
+/// program with the signal SIGBUS (to report more, a program needs
+/// [`release_bus_signal`](crate::memory::release_bus_signal) and a handler). [`save`](super::save)
+/// does neither: it replaces a file by a new one, and programs that have mapped the old one keep
+/// it.
+///
+/// # Errors
+///
+/// If the file cannot be opened or mapped, its header is invalid or damaged, or its secret is not
+/// in the ring.
 pub fn map(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Mapped> {
     let path = path.as_ref();
     let (map, file) = map_whole(path)?;
@@ -43,33 +50,38 @@ fn map_whole(path: &Path) -> Result<(Arc<Mmap>, File)> {
     Ok((Arc::new(map), file))
 }
 
-/// What can be found out about a file and the filter in it without a secret.
+/// The information about a file and its filter that is available without a secret.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Examined {
-    /// What the file says about itself.
+    /// The information in the header.
     pub info: Info,
-    /// Without its secret it must not be asked, so it is not shown.
+    /// Not exposed, because lookups without the secret would be meaningless.
     filter: ReadOnly<Stored>,
 }
 
 impl Examined {
-    /// How full the filter is.
+    /// Measures how full the filter is.
     pub fn stats(&self) -> Stats {
         self.filter.stats()
     }
 
-    /// Tells the time to a filter that forgets by it; see [`Aging::advance`](crate::Aging::advance).
+    /// Sets the clock of a filter with a time window; see
+    /// [`Aging::advance`](crate::Aging::advance).
+    ///
+    /// # Errors
+    ///
+    /// If `now` is before the time set last.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         self.filter.advance(now)
     }
 
-    /// Its memory, where it lies in the file, section by section.
+    /// Returns the memory of the filter in the file, section by section.
     pub fn sections(&self) -> Vec<&Words> {
         self.filter.sections()
     }
 
-    /// The largest value that a map can have; `None` of anything else.
+    /// Returns the largest value that a map can hold; `None` if the file does not hold a map.
     pub fn largest_value(&self) -> Option<u64> {
         match &*self.filter {
             Stored::Map(map) => Some(map.largest_value()),
@@ -78,7 +90,12 @@ impl Examined {
     }
 }
 
-/// Reads and verifies a whole file and counts its bits. No secret is needed, and no memory of the filter's size.
+/// Reads and verifies a whole file and counts its bits. This needs no secret, and no memory of the
+/// filter's size.
+///
+/// # Errors
+///
+/// If the file cannot be read, or is invalid or damaged.
 pub fn examine(path: impl AsRef<Path>) -> Result<Examined> {
     let path = path.as_ref();
     let (map, file) = map_whole(path)?;
@@ -88,7 +105,7 @@ pub fn examine(path: impl AsRef<Path>) -> Result<Examined> {
     Ok(Examined { info, filter })
 }
 
-/// Replaces the metadata of a file; everything else stays as it is. No secret is needed.
+/// Replaces the metadata of a file and leaves everything else unchanged. No secret is needed.
 ///
 /// ```
 /// use umbel::{Blocked, Bloom, file};
@@ -99,6 +116,10 @@ pub fn examine(path: impl AsRef<Path>) -> Result<Examined> {
 /// assert_eq!(file::inspect(&path)?.meta["source"], "garden");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Errors
+///
+/// If the file cannot be read or replaced, is invalid or damaged, or there is too much metadata.
 #[cfg(feature = "files")]
 pub fn set_meta(path: impl AsRef<Path>, meta: Meta) -> Result<()> {
     let path = path.as_ref();
@@ -107,7 +128,7 @@ pub fn set_meta(path: impl AsRef<Path>, meta: Meta) -> Result<()> {
     let mapped = Mapped::new(Arc::clone(&map), file, &blind, path.to_owned()).map_err(|e| e.at(path))?;
     let mut header = mapped.header.clone();
     mapped.verify()?;
-    // The checksums are those of the chunks of the body, counted from its start, and the body stays.
+    // The checksums cover chunks of the body, counted from its start, and the body does not change.
     let body = part(&map, header.header_len..header.file_len);
     header.meta = meta;
     header.check_meta()?;
@@ -118,13 +139,14 @@ pub fn set_meta(path: impl AsRef<Path>, meta: Meta) -> Result<()> {
     part.persist().map(drop)
 }
 
-/// A filter in a mapped file, for lookups only: every part is verified before the first answer from it.
+/// A filter in a mapped file, for lookups only. Every part is verified before the first answer from
+/// it.
 ///
-/// Answers are fallible, since the part that a key needs may turn out to be damaged. Once all of it has been touched, or
-/// after [`Mapped::verify`], nothing more is checked.
+/// Lookups are fallible, since the part that a key needs may turn out to be damaged. Once the whole
+/// file has been touched, or after [`Mapped::verify`], nothing more is checked.
 ///
-/// `F` is the kind: `BloomFilter::map(path)` returns a `Mapped<BloomFilter>`. [`map`] returns a `Mapped<Stored>`, which is
-/// whatever the file holds. There is no way to change either.
+/// `F` is the kind: `BloomFilter::map(path)` returns a `Mapped<BloomFilter>`. [`map`] returns a
+/// `Mapped<Stored>`, which holds any kind. Neither can be changed.
 ///
 /// ```
 /// use umbel::BloomFilter;
@@ -144,14 +166,14 @@ pub fn set_meta(path: impl AsRef<Path>, meta: Meta) -> Result<()> {
 #[derive(Debug)]
 pub struct Mapped<F = Stored> {
     map: Arc<Mmap>,
-    /// The file itself, whatever its name stands for by now.
+    /// The open file, which remains valid if its name is reused.
     file: File,
     header: Header,
     filter: Stored,
     path: PathBuf,
-    /// One bit per chunk that was found intact.
+    /// One bit per chunk, set once the chunk was found intact.
     intact: Box<[AtomicU64]>,
-    /// How many chunks have not been checked yet.
+    /// The number of chunks that have not been checked yet.
     unchecked: AtomicUsize,
     kind: PhantomData<fn() -> F>,
 }
@@ -160,13 +182,14 @@ impl Mapped<Stored> {
     fn new(map: Arc<Mmap>, file: File, ring: &KeyRing, path: PathBuf) -> Result<Mapped> {
         in_place()?;
         let header = decode_header(&map)?;
-        // A sketch is decoded at once, or every answer depends on all of it.
+        // Sketches are verified when opened: they are decoded at once, or every answer depends on
+        // all of their bits.
         let verified = header.kind.category() == Category::Sketch;
         if verified {
             header.check_chunks(&map)?;
         }
         let filter = assemble(&header, ring, |offset, lines| {
-            // The header has vouched for the range, and a map starts at a page.
+            // The header has bounded the range, and a mapping starts at a page.
             let outside = || FormatError::invalid("a section lies outside the file").into();
             Words::mapped(Arc::clone(&map), offset as usize, lines as usize).ok_or_else(outside)
         })?;
@@ -176,7 +199,7 @@ impl Mapped<Stored> {
         Ok(Mapped { map, file, header, filter, path, intact, unchecked, kind: PhantomData })
     }
 
-    /// Returns the same as a map of this kind.
+    /// Returns the mapped file with its concrete type.
     ///
     /// # Errors
     ///
@@ -196,7 +219,7 @@ impl Mapped<Stored> {
         self.member(key)
     }
 
-    /// Looks many keys of a set up; the fast way.
+    /// Looks up many keys of a set; the fast way.
     ///
     /// # Errors
     ///
@@ -205,11 +228,13 @@ impl Mapped<Stored> {
         self.members(keys)
     }
 
-    /// Looks up to 64 digests up at once: bit `i` of the answer tells whether the key of `tile[i]` may be a member.
+    /// Looks up at most 64 digests at once: bit `i` of the result is set if the key of `tile[i]`
+    /// may be a member.
     ///
     /// # Errors
     ///
-    /// As [`contains`](Mapped::contains); and a filter of the literature has no digests.
+    /// As [`contains`](Mapped::contains); also for a filter of the literature, which does not take
+    /// digests.
     pub fn contains_tile(&self, tile: &[Digest]) -> Result<u64> {
         self.members_of_tile(tile)
     }
@@ -232,8 +257,8 @@ impl Mapped<Stored> {
         self.values(keys)
     }
 
-    /// Estimates how often `key` was recorded in the multiset. That depends on all of the bits, so the first call checks
-    /// the whole file.
+    /// Estimates how often `key` was recorded in the multiset. The estimate depends on all bits, so
+    /// the first call checks the whole file.
     ///
     /// # Errors
     ///
@@ -262,7 +287,7 @@ impl<F: Filter> Mapped<F> {
         self.member(key)
     }
 
-    /// Looks many keys up; the fast way.
+    /// Looks up many keys; the fast way.
     ///
     /// # Errors
     ///
@@ -293,7 +318,8 @@ impl<F: Map> Mapped<F> {
 }
 
 impl<F: Count> Mapped<F> {
-    /// Estimates how often `key` was recorded. That depends on all of the bits, so the first call checks the whole file.
+    /// Estimates how often `key` was recorded. The estimate depends on all bits, so the first call
+    /// checks the whole file.
     ///
     /// # Errors
     ///
@@ -313,38 +339,44 @@ impl<F: Count> Mapped<F> {
 }
 
 impl<F> Mapped<F> {
-    /// What kind of filter this is.
+    /// Returns the kind of filter in the file.
     pub fn kind(&self) -> Kind {
         self.filter.kind()
     }
 
-    /// The function that turns keys into digests; `None` for a family of the literature.
+    /// Returns the function that turns keys into digests; `None` for a family of the literature.
     pub fn hasher(&self) -> Option<&Hasher> {
         self.filter.hasher()
     }
 
-    /// The metadata.
+    /// Returns the metadata.
     pub fn meta(&self) -> &Meta {
         &self.header.meta
     }
 
-    /// How long the file is.
+    /// Returns the length of the file.
     pub fn file_len(&self) -> u64 {
         self.header.file_len
     }
 
-    /// Whether the file is still as long as it was. What is missing of a last page reads as zeros, without a signal, so
-    /// whoever must be sure asks this after the last answer.
+    /// Returns whether the file is still at least as long as it was. A missing part of the last
+    /// page reads as zeros, without a signal, so call this after the last lookup to be sure.
     pub fn is_whole(&self) -> bool {
         self.file.metadata().is_ok_and(|now| now.len() >= self.header.file_len)
     }
 
-    /// Tells the time to a filter that forgets by it; see [`Aging::advance`](crate::Aging::advance).
+    /// Sets the clock of a filter with a time window; see
+    /// [`Aging::advance`](crate::Aging::advance).
+    ///
+    /// # Errors
+    ///
+    /// If `now` is before the time set last.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         self.filter.advance(now)
     }
 
-    /// Checks what has not been checked yet, and returns the filter, which reads the file where it lies.
+    /// Checks all parts that have not been checked yet, and returns the filter, which reads the
+    /// file in place.
     ///
     /// # Errors
     ///
@@ -362,7 +394,7 @@ impl<F> Mapped<F> {
     fn member<K: Key + ?Sized>(&self, key: &K) -> Result<bool> {
         match &self.filter {
             Stored::Literature(filter) => key.with_bytes(|bytes| {
-                // One pass, and no further than the first bit that is zero.
+                // A single pass that stops at the first zero bit.
                 for bit in filter.scheme().positions(bytes) {
                     let probe = Probe::bit(bit);
                     self.check_probe(&probe)?;
@@ -425,11 +457,15 @@ impl<F> Mapped<F> {
         Ok(answers)
     }
 
-    /// The names of the map's values, if they have any; they are checked as a whole.
+    /// Returns the names of the map's values, if it has any. They are checked as a whole.
+    ///
+    /// # Errors
+    ///
+    /// If the file does not hold a map, or the names are damaged.
     pub fn book(&self) -> Result<Option<&CodeBook>> {
         let map = self.as_map()?;
         let Some(book) = map.book() else { return Ok(None) };
-        // It is the last section.
+        // The code book is the last section.
         let bits = size_of_val(book.words().words()) as u64 * 8;
         self.check_probe(&Probe { section: self.header.sections.len() - 1, bits: 0..bits })?;
         book.check_contents().map_err(|error| Error::from(error).at(&self.path))?;
@@ -450,7 +486,7 @@ impl<F> Mapped<F> {
         }
     }
 
-    /// The multiset, once all of it is checked.
+    /// Returns the multiset after checking the whole file.
     fn counts(&self) -> Result<&AnyCount> {
         let Stored::Count(counts) = &self.filter else {
             return Err(Error::parameter("kind", self.filter.kind(), "a multiset"));
@@ -461,7 +497,8 @@ impl<F> Mapped<F> {
         Ok(counts)
     }
 
-    /// Hashes keys tile by tile and checks what each touches before it is asked.
+    /// Hashes keys tile by tile, and checks the parts that each key touches before `ask` looks them
+    /// up.
     fn each_tile<B: Batch + ?Sized>(
         &self,
         keys: &B,
@@ -484,13 +521,13 @@ impl<F> Mapped<F> {
             Stored::Set(filter) => filter.trace(digest, check).map(drop),
             Stored::Map(map) => map.trace(digest, check).map(drop),
             Stored::Count(counts) => counts.trace(digest, check).map(drop),
-            // Verified when it was opened.
+            // Verified when the file was opened.
             Stored::Sketch(_) => Ok(()),
             Stored::Literature(_) => Ok(()),
         }
     }
 
-    /// Checks the chunks of what a lookup reads.
+    /// Checks the chunks that a lookup reads.
     fn check_probe(&self, probe: &Probe) -> Result<()> {
         let start = self.header.sections[probe.section].offset - self.header.header_len;
         let chunk = |bit: u64| ((start + bit / 8) >> self.header.chunk_log2) as usize;

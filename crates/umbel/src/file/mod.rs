@@ -1,11 +1,13 @@
-//! Filters on disk: one versioned container for every kind, checked before it is believed.
+//! Filters on disk: one versioned container for every kind, verified before it is used.
 //!
-//! There are two ways to open a file. [`load`] reads and verifies everything and returns a filter in memory of its own.
-//! [`map`] takes a time that does not depend on the file's size and answers at once, checking each part of the file
-//! when it is first touched; [`Mapped::verify`] checks the rest and turns it into a filter over the mapped memory.
+//! There are two ways to open a file. [`load`] reads and verifies everything and returns a filter
+//! that owns its memory. [`map`] takes a time that does not depend on the file's size, and checks
+//! each part of the file when it is first touched; [`Mapped::verify`] checks the rest and returns a
+//! filter over the mapped memory.
 //!
-//! [`save`] writes a file wholly or not at all: into a temporary file beside the target, flushed to the disk, then
-//! renamed. `docs/format.md` in the repository describes the bytes.
+//! [`save`] writes a file completely or not at all: it writes to a temporary file beside the
+//! target, flushes it to disk and renames it. `docs/format.md` in the repository describes the
+//! bytes.
 //!
 //! ```
 //! use umbel::hash::KeyRing;
@@ -51,29 +53,32 @@ pub use read_only::ReadOnly;
 
 use std::collections::BTreeMap;
 
-/// Free-form names and values that travel with a filter.
+/// Free-form names and values that are stored with a filter.
 pub type Meta = BTreeMap<String, String>;
 
-/// What goes into a file beside the filter.
+/// Options for writing a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Metadata.
     pub meta: Meta,
-    /// Whether the secret of a `keyed` hash is written into the file. Whoever has the file can then build false
-    /// positives; without it the file can only be used with the secret. A `sealed` secret is never written.
+    /// Whether the secret of a `keyed` hash is written into the file. Anyone with the file can then
+    /// construct false positives; without the secret in it, the file can be used only by those who
+    /// have the secret. A `sealed` secret is never written.
     pub embed_key: bool,
-    /// Whether [`save`] refuses to replace a file that is there already.
+    /// Whether [`save`] refuses to replace an existing file.
     pub create_new: bool,
 }
 
-/// How a file takes its place.
+/// How a new file is put in place.
 #[cfg(feature = "files")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placing {
-    /// Whether it refuses to replace a file that is there already.
+    /// Whether to refuse to replace an existing file.
     pub create_new: bool,
-    /// Whether a new file is for its owner alone; one that is replaced passes on its permissions.
+    /// Whether a new file is readable by its owner alone. A file that replaces another takes over
+    /// its permissions.
     pub private: bool,
-    /// Whether it is locked before it has its name, so that nobody else can be the first to lock it.
+    /// Whether the file is locked before it gets its name, so that no other process can lock it
+    /// first.
     pub locked: bool,
 }

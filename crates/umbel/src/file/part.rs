@@ -1,4 +1,5 @@
-//! A file on its way: invisible, or under a name of its own, until it is complete and takes the place of its target.
+//! A file in progress: without a name, or with a temporary one, until it is complete and replaces
+//! its target.
 
 use super::Placing;
 use super::decode::regular;
@@ -8,28 +9,28 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A file in the folder of its target.
+/// A new file in the folder of its target.
 pub(super) struct Part {
     form: Form,
-    /// As the caller wrote it, for messages.
+    /// The path as the caller wrote it, for messages.
     path: PathBuf,
-    /// Where it will be: behind the symbolic link, if there is one.
+    /// The final path: behind the symbolic link, if there is one.
     target: PathBuf,
-    /// The file it replaces.
+    /// The metadata of the file that is replaced.
     before: Option<Metadata>,
     placing: Placing,
 }
 
 enum Form {
-    /// Linux: a file without a name, of which nothing is left however the process ends.
+    /// Linux: a file without a name, which disappears however the process ends.
     #[cfg(target_os = "linux")]
     Nameless(File),
-    /// Elsewhere, and on file systems that do not know such files.
+    /// A temporary file, on other systems and on file systems that do not support nameless files.
     Named(NamedTempFile),
 }
 
 impl Part {
-    /// An empty file that can take the place of `path`; refuses to begin if it could not.
+    /// Creates an empty file that can replace `path`. Fails early if it could not.
     pub fn beside(path: &Path, placing: Placing) -> Result<Part> {
         let create_new = placing.create_new;
         let failed = |doing| move |source| Error::io(path, doing, source);
@@ -46,7 +47,7 @@ impl Part {
         }
         let target = match &before {
             Some(_) => fs::canonicalize(path).map_err(failed("find"))?,
-            // A link that leads nowhere counts as something that is there.
+            // A dangling link counts as an existing file.
             None if create_new => path.to_owned(),
             None => behind_links(path),
         };
@@ -62,7 +63,7 @@ impl Part {
         }
     }
 
-    /// Takes the place of the target, once everything is on the disk.
+    /// Flushes the file to disk and puts it in place of the target.
     pub fn persist(mut self) -> Result<File> {
         let path = &self.path.clone();
         let failed = |doing| move |source| Error::io(path, doing, source);
@@ -88,8 +89,8 @@ impl Part {
             Form::Named(file) => file.persist(&target).map_err(io::Error::from),
         }
         .map_err(failed(doing))?;
-        // The new name has to survive a power failure as well as the contents. Some file systems cannot flush a
-        // directory; the file itself is complete in any case.
+        // The new name must survive a power failure as well as the contents. Some file systems
+        // cannot flush a directory; the file itself is complete in any case.
         if let Ok(folder) = File::open(folder(&target)) {
             let _ = folder.sync_all();
         }
@@ -107,10 +108,10 @@ impl Form {
     }
 }
 
-/// The file that links lead to, though it is not there yet.
+/// Follows links to a file that does not exist yet.
 fn behind_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
-    // As many as the system follows.
+    // The number of links that the system follows.
     for _ in 0..40 {
         let Ok(link) = fs::read_link(&path) else { break };
         path = folder(&path).join(link);
@@ -118,7 +119,8 @@ fn behind_links(path: &Path) -> PathBuf {
     path
 }
 
-/// Gives a file the owner of the one it replaces, as far as the system lets us: only root may give files away.
+/// Sets the owner of a file to that of the file it replaces, if the system permits it: only root
+/// may change owners.
 fn keep_owner(file: &File, before: &Metadata) {
     #[cfg(unix)]
     {
@@ -127,7 +129,7 @@ fn keep_owner(file: &File, before: &Metadata) {
     }
 }
 
-/// For its owner alone.
+/// Makes a file readable by its owner alone.
 fn make_private(file: &File) -> io::Result<()> {
     #[cfg(unix)]
     {
@@ -137,14 +139,14 @@ fn make_private(file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// How files on their way are called where they need a name.
+/// Returns the pattern for the names of temporary files.
 fn names() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".umbel-").suffix(".part");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // A new file gets the usual permissions, less the umask.
+        // New files get the usual permissions, as restricted by the umask.
         builder.permissions(Permissions::from_mode(0o666));
     }
     builder
@@ -163,7 +165,7 @@ mod nameless {
     use std::os::fd::AsRawFd;
     use std::path::{Path, PathBuf};
 
-    /// A file without a name, if it can be given one later.
+    /// Creates a file without a name, if it can be named later.
     pub fn create(folder: &Path) -> Option<File> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = File::from(open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
@@ -173,7 +175,7 @@ mod nameless {
     pub fn persist(file: &File, target: &Path, create_new: bool) -> io::Result<()> {
         match name(file, target) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !create_new => {
-                // A link cannot replace a file, but a file with another name can.
+                // A link cannot replace a file, but renaming a file with another name can.
                 let named = names().make_in(folder(target), |path| name(file, path))?;
                 named.persist(target).map(drop).map_err(io::Error::from)
             }
@@ -185,7 +187,7 @@ mod nameless {
         Ok(linkat(CWD, handle(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     }
 
-    /// The path under which the system knows an open file.
+    /// Returns the path under which the system knows an open file.
     fn handle(file: &File) -> PathBuf {
         format!("/proc/self/fd/{}", file.as_raw_fd()).into()
     }

@@ -5,9 +5,11 @@ use crate::aging::Timestamp;
 use crate::{Result, Stored};
 use std::ops::Deref;
 
-/// A structure that reads a mapped file or static memory where it lies: it can be asked, but not changed.
+/// A structure that reads a mapped file or static memory in place: it can be queried, but not
+/// changed.
 ///
-/// It dereferences to `F`, but never mutably. `try_clone` returns a copy that owns its memory and can be changed.
+/// It dereferences to `F`, but never mutably. `try_clone` returns a copy that owns its memory and
+/// can be changed.
 ///
 /// ```
 /// use umbel::BloomFilter;
@@ -32,7 +34,7 @@ impl<F> Deref for ReadOnly<F> {
 }
 
 impl ReadOnly<Stored> {
-    /// Returns the same as a structure of this kind.
+    /// Returns the structure with its concrete type.
     ///
     /// # Errors
     ///
@@ -41,12 +43,12 @@ impl ReadOnly<Stored> {
         Ok(ReadOnly(F::from_stored(self.0)?))
     }
 
-    /// Sets the clock of a filter with a time window, which is kept beside the memory; see
+    /// Sets the clock of a filter with a time window, which is stored outside the memory; see
     /// [`Aging::advance`](crate::Aging::advance).
     ///
     /// # Errors
     ///
-    /// If the time is before the last one.
+    /// If `now` is before the time set last.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         self.0.advance(now)
     }

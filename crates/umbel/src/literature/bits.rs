@@ -1,4 +1,4 @@
-//! The plain bits of a filter, for formats that others define and for filters that follow another.
+//! The plain bits of a filter, for formats defined elsewhere and for filters that mirror another.
 
 use super::{Literature, Scheme};
 use crate::Result;
@@ -50,7 +50,7 @@ impl Literature {
         self.words.to_le_bytes()[..len].to_vec()
     }
 
-    /// Returns whether a bit is set. A bit beyond the end is not.
+    /// Returns whether a bit is set; `false` beyond the end.
     #[inline]
     pub fn bit(&self, index: u64) -> bool {
         index < self.scheme.m() && bits::is_set(self.words.words(), index)
@@ -59,8 +59,8 @@ impl Literature {
     /// Sets or clears one bit, and returns whether it had the other value. A bit beyond the end is
     /// ignored.
     ///
-    /// A filter with the bits of a [counting filter](crate::Counting) follows it by the flips that
-    /// the counting filter reports.
+    /// A filter that starts with the bits of a [counting filter](crate::Counting) stays in step
+    /// with it by applying the flips that the counting filter reports.
     pub fn apply(&mut self, flip: Flip) -> bool {
         if flip.index >= self.scheme.m() || self.bit(flip.index) == flip.set {
             return false;

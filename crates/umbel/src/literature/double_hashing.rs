@@ -13,11 +13,13 @@
 
 use super::MAX_HASHES;
 
-/// Whether plain double hashing keeps to a false-positive rate `p` with `n` keys on `m` cells: p ≥ 100 · 6n/m².
+/// Returns whether plain double hashing meets a false-positive rate `p` with `n` keys on `m` cells:
+/// p ≥ 100 · 6n/m².
 ///
-/// 6n/m² is what shifted progressions add to the rate of a half-full filter; a rate a hundred times larger does
-/// not notice. Where the answer is no, use [`Murmur3Enhanced`](super::Family::Murmur3Enhanced) or a family that
-/// hashes anew for every function.
+/// Shifted progressions add 6n/m² to the rate of a half-full filter, which is negligible beside a
+/// rate a hundred times larger. If this returns `false`, use
+/// [`Murmur3Enhanced`](super::Family::Murmur3Enhanced) or a family that hashes the key again for
+/// every function.
 ///
 /// ```
 /// use umbel::literature::double_hashing_is_safe;
@@ -31,21 +33,23 @@ pub fn double_hashing_is_safe(m: u64, n: u64, p: f64) -> bool {
     p >= 100.0 * 6.0 * n / (m * m)
 }
 
-/// About how much double hashing with k functions adds to the false-positive rate of `n` keys on `m` cells.
+/// Estimates how much double hashing with k functions adds to the false-positive rate of `n` keys
+/// on `m` cells.
 ///
-/// With fill ρ = 1 - e^(-kn/m), a query that needs only c < k cells of its own is wrong with probability ρ^c
-/// instead of ρ^k. There are two kinds of such queries, and a term for each:
+/// With fill ρ = 1 - e^(-kn/m), a query that needs only c < k cells of its own is wrong with
+/// probability ρ^c instead of ρ^k. There are two kinds of such queries, and a term for each:
 ///
-/// * Shifted progressions. A query with the same or the opposite stride as an inserted key, starting s steps
-///   away, needs s cells of its own: 2n/m² · Σ_{|s| < k} (ρ^|s| - ρ^k).
-/// * Short strides. For every divisor d of m, φ(d) of the m strides return to their start after d cells:
-///   1/m · Σ_{d | m, 1 < d < k} φ(d) (ρ^d - ρ^k). The worst of them, d = 1, is missing from the sum because
-///   [`Murmur3Double`](super::Family::Murmur3Double) has a rule against it; without the rule add ρ/m.
+/// * Shifted progressions. A query with the same or the opposite stride as an inserted key,
+///   starting s steps away, needs s cells of its own: `2n/m² · Σ_{|s| < k} (ρ^|s| - ρ^k)`.
+/// * Short strides. For every divisor d of m, φ(d) of the m strides return to their start after d
+///   cells: `1/m · Σ_{d | m, 1 < d < k} φ(d) (ρ^d - ρ^k)`. The worst of them, d = 1, is missing
+///   from the sum because [`Murmur3Double`](super::Family::Murmur3Double) has a rule against it;
+///   without the rule add ρ/m.
 ///
-/// The first sum is close to 3 at half fill, hence the 6n/m² of [`double_hashing_is_safe`]. For m a power of two
-/// the estimate is good to a quarter. For any other m it is too high, because the 64-bit sum a + i b wraps at
-/// 2^64, which m does not divide, and each wrap breaks the progression: at m = 1021, k = 20, n = 36 the floor is
-/// 1.0e-4, not the 2.1e-4 of unbroken progressions.
+/// The first sum is close to 3 at half fill, hence the 6n/m² of [`double_hashing_is_safe`]. For m a
+/// power of two the estimate is good to a quarter. For any other m it is too high, because the
+/// 64-bit sum a + i b wraps at 2^64, which m does not divide, and each wrap breaks the progression:
+/// at m = 1021, k = 20, n = 36 the floor is 1.0e-4, not the 2.1e-4 of unbroken progressions.
 ///
 /// ```
 /// use umbel::literature::double_hashing_floor;
@@ -54,7 +58,7 @@ pub fn double_hashing_is_safe(m: u64, n: u64, p: f64) -> bool {
 /// assert!((5.9e-4..6.1e-4).contains(&floor), "{floor}");
 /// ```
 pub fn double_hashing_floor(m: u64, n: u64, k: u32) -> f64 {
-    // No family has more functions, and the sums below would take their time.
+    // No family has more functions, and the sums below would take too long.
     let k = k.min(MAX_HASHES);
     let cells = m as f64;
     let fill = -(-f64::from(k) * n as f64 / cells).exp_m1();
@@ -64,11 +68,12 @@ pub fn double_hashing_floor(m: u64, n: u64, k: u32) -> f64 {
     let short: f64 =
         (2..k).filter(|&d| m.is_multiple_of(u64::from(d))).map(|d| f64::from(totient(d)) * excess(d)).sum();
     let floor = 2.0 * n as f64 / (cells * cells) * shifted + short / cells;
-    // A sum of rare events' probabilities, which tiny filters take beyond the range of probabilities.
+    // For tiny filters the sum of the probabilities of rare events can exceed 1.
     floor.min(1.0)
 }
 
-/// Euler's φ: how many of the m strides return to their start after exactly d steps, where d divides m.
+/// Returns Euler's φ: the number of the m strides that return to their start after exactly d steps,
+/// where d divides m.
 fn totient(d: u32) -> u32 {
     let mut left = d;
     let mut phi = d;
@@ -94,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn strides_of_order_d_are_as_many_as_the_totient_says() {
+    fn the_totient_counts_the_strides_of_order_d() {
         let m = 360u32;
         let order =
             |stride: u32| (1..=m).find(|steps| (steps * stride).is_multiple_of(m)).expect("m steps return");
@@ -105,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_floor_is_six_n_over_m_squared_at_half_fill() {
-        // A prime has no divisors, so that only the shifts remain; k n = m ln 2 fills half of it.
+        // A prime has no divisors, so only the shifts remain; k n = m ln 2 fills half of the cells.
         let (m, n, k) = (1_000_003, 23_105, 30);
         let rule = 6.0 * n as f64 / (m as f64 * m as f64);
         let floor = double_hashing_floor(m, n, k);
@@ -117,7 +122,7 @@ mod tests {
         assert!(!double_hashing_is_safe(0, 0, 0.01));
         assert!(!double_hashing_is_safe(1000, 10, f64::NAN));
         assert_eq!(double_hashing_floor(0, 0, 3), 1.0);
-        assert_eq!(double_hashing_floor(1, u64::MAX, 255), 0.0, "a full filter has no rate left to spoil");
+        assert_eq!(double_hashing_floor(1, u64::MAX, 255), 0.0, "a full filter cannot get worse");
         assert_eq!(double_hashing_floor(1000, 0, 3), 0.0);
         assert_eq!(double_hashing_floor(1000, 10, 0), 0.0);
         assert_eq!(double_hashing_floor(1000, 10, u32::MAX), double_hashing_floor(1000, 10, MAX_HASHES));

@@ -7,10 +7,11 @@ use crate::sizing::estimate::{Cardinality, Overlap, Shape};
 use crate::sizing::{KPolicy, Params, rate};
 use crate::{Answers, Batch, Design, Key, Kind, Result, Stats};
 
-/// A Bloom filter that hashes the key itself, as often as its [`Family`] asks for.
+/// A Bloom filter that hashes the key itself, as often as its [`Family`] requires.
 ///
-/// It exists to reproduce what others have built and measured: it takes keys, not digests, so it has no fast path and
-/// no part in chains or indexes. For anything else use [`Bloom`](crate::Bloom).
+/// It exists to reproduce filters that others have built and measured. It takes keys, not digests,
+/// so it has no fast path and cannot be part of a chain or an index. For anything else use
+/// [`Bloom`](crate::Bloom).
 ///
 /// ```
 /// use umbel::literature::{Family, Literature};
@@ -28,18 +29,32 @@ pub struct Literature {
 }
 
 impl Literature {
-    /// An empty filter with the positions of `scheme`.
+    /// Creates an empty filter with the positions of `scheme`.
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory.
     pub fn new(scheme: Scheme) -> Result<Literature> {
         let words = Words::zeroed(Literature::lines(&scheme))?;
         Ok(Literature { scheme, words, design: None, inserted: Some(0) })
     }
 
-    /// An empty filter for `capacity` keys with a false-positive rate of `rate`: exactly the m and k of the formulas.
+    /// Creates an empty filter for `capacity` keys with a false-positive rate of `rate`: exactly
+    /// the m and k of the formulas.
+    ///
+    /// # Errors
+    ///
+    /// If `capacity` or `rate` is out of range, the family cannot provide the k and m, or there is
+    /// not enough memory.
     pub fn with_capacity(family: Family, capacity: u64, rate: f64) -> Result<Literature> {
         Literature::with_policy(family, capacity, rate, KPolicy::Round)
     }
 
-    /// The same with another way of rounding k.
+    /// As [`with_capacity`](Literature::with_capacity), with another rounding policy for k.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](Literature::with_capacity).
     pub fn with_policy(family: Family, capacity: u64, rate: f64, policy: KPolicy) -> Result<Literature> {
         let params = Params::for_capacity(capacity, rate, policy)?;
         let mut filter = Literature::new(Scheme::new(family, params.hashes, params.bits)?)?;
@@ -51,22 +66,22 @@ impl Literature {
         scheme.m().div_ceil(LINE_BITS)
     }
 
-    /// What kind of filter this is.
+    /// Returns the kind of filter.
     pub fn kind(&self) -> Kind {
         Kind::Literature
     }
 
-    /// Family, k and m.
+    /// Returns the family, k and m.
     pub fn scheme(&self) -> &Scheme {
         &self.scheme
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn words(&self) -> &Words {
         &self.words
     }
 
-    /// What the filter was planned for.
+    /// Returns the capacity and rate that the filter was planned for.
     pub fn design(&self) -> Option<Design> {
         self.design
     }
@@ -76,24 +91,32 @@ impl Literature {
         self.inserted
     }
 
-    /// A copy in memory of its own, which can be changed whatever this one is.
+    /// Returns a copy that owns its memory and can be changed.
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory.
     pub fn try_clone(&self) -> Result<Literature> {
         let Literature { scheme, ref words, design, inserted } = *self;
         Ok(Literature { scheme, words: words.try_clone()?, design, inserted })
     }
 
-    /// An empty filter of the same scheme and design.
+    /// Creates an empty filter of the same scheme and design.
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory.
     pub fn try_clone_empty(&self) -> Result<Literature> {
         let words = Words::zeroed(Literature::lines(&self.scheme))?;
         Ok(Literature { scheme: self.scheme, words, design: self.design, inserted: Some(0) })
     }
 
-    /// Inserts `key`; `true` when it was certainly not there before.
+    /// Inserts `key`. Returns `true` if it was certainly not in the set before.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
         key.with_bytes(|bytes| self.insert_at(self.scheme.positions(bytes)))
     }
 
-    /// Sets the bits at these positions of a key; `true` when one of them was not set before.
+    /// Sets the bits at these positions of a key. Returns `true` if one of them was not set before.
     #[inline(always)]
     pub(super) fn insert_at(&mut self, positions: impl Iterator<Item = u64>) -> bool {
         let words = self.words.words_mut();
@@ -102,7 +125,7 @@ impl Literature {
         !present
     }
 
-    /// Whether `key` may be a member. Stops at the first zero bit.
+    /// Returns whether `key` may be a member. Stops at the first zero bit.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         key.with_bytes(|bytes| self.contains_bytes(bytes))
     }
@@ -125,12 +148,12 @@ impl Literature {
         }
     }
 
-    /// Asks for many keys.
+    /// Looks up many keys.
     pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
         (0..keys.len()).map(|i| keys.with_bytes(i, |bytes| self.contains_bytes(bytes))).collect()
     }
 
-    /// How full the filter is and what that means.
+    /// Measures how full the filter is, and the rate that follows.
     pub fn stats(&self) -> Stats {
         let (bits, hashes, set_bits) = (self.scheme.m(), self.scheme.k(), self.words.count_ones());
         Stats {
@@ -149,7 +172,11 @@ impl Literature {
         }
     }
 
-    /// The rate the classic formula predicts after `n` keys.
+    /// Returns the rate that the classic formula predicts after `n` keys.
+    ///
+    /// # Errors
+    ///
+    /// If `n` is out of range.
     pub fn predicted_rate(&self, n: u64) -> Result<f64> {
         rate::classic(self.scheme.m(), n, self.scheme.k())
     }
@@ -158,7 +185,7 @@ impl Literature {
         Shape::Standard { bits: self.scheme.m(), hashes: self.scheme.k() }
     }
 
-    /// The first thing that keeps the two from being combined, if any.
+    /// Returns the first difference that prevents combining the two, if there is one.
     pub fn mismatch(&self, other: &Literature) -> Option<Mismatch> {
         let (ours, theirs) = (&self.scheme, &other.scheme);
         Mismatch::between("number of bits", ours.m(), theirs.m())
@@ -166,7 +193,11 @@ impl Literature {
             .or_else(|| Mismatch::between("family", ours.family(), theirs.family()))
     }
 
-    /// Becomes the filter of both sets.
+    /// Turns this filter into the filter of both sets.
+    ///
+    /// # Errors
+    ///
+    /// If family, k or m differ. Neither filter is changed then.
     pub fn union(&mut self, other: &Literature) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         self.words.merge(&other.words, |a, b| a | b);
@@ -174,7 +205,12 @@ impl Literature {
         Ok(())
     }
 
-    /// Becomes a filter of the keys in both sets, with bits that both set for different keys.
+    /// Turns this filter into a filter of the keys in both sets. It also has bits that both filters
+    /// set for different keys.
+    ///
+    /// # Errors
+    ///
+    /// As [`union`](Literature::union).
     pub fn intersect(&mut self, other: &Literature) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         self.words.merge(&other.words, |a, b| a & b);
@@ -182,14 +218,18 @@ impl Literature {
         Ok(())
     }
 
-    /// How many keys the two sets have in common; `None` when their union is saturated.
+    /// Estimates how many keys the two sets have in common; `None` if their union is saturated.
+    ///
+    /// # Errors
+    ///
+    /// As [`union`](Literature::union).
     pub fn overlap(&self, other: &Literature) -> Result<Option<Overlap>> {
         Mismatch::refuse(self.mismatch(other))?;
         let union = self.words.count_union(&other.words);
         self.shape().overlap(self.words.count_ones(), other.words.count_ones(), union)
     }
 
-    /// Forgets everything.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         self.words.words_mut().fill(0);
         self.inserted = Some(0);
@@ -204,7 +244,7 @@ mod tests {
     #[test]
     fn every_family_keeps_its_keys_and_its_rate() {
         for family in Family::ALL {
-            // Five hash functions are the most that slices of SHA-1 give, four those of MD5.
+            // Slices of SHA-1 provide at most five hash functions, those of MD5 four.
             let scheme = Scheme::new(family, family.max_hashes().min(5), 80_000).unwrap();
             let mut filter = Literature::new(scheme).unwrap();
             let keys: Vec<u64> = (0..10_000).collect();
@@ -221,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn only_filters_of_one_scheme_unite() {
+    fn only_filters_of_the_same_scheme_can_be_united() {
         let filter = |family, k, m| Literature::new(Scheme::new(family, k, m).unwrap()).unwrap();
         let mut ours = filter(Family::Murmur3, 3, 100);
         for (other, what) in [

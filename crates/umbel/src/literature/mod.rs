@@ -1,4 +1,4 @@
-//! The hash families of the literature: k hash functions h_0 .. h_{k-1} that map a key to cells
+//! The hash families of the literature: k hash functions `h_0` .. `h_{k-1}` that map a key to cells
 //! `0..m`.
 //!
 //! Papers and programs about Bloom filters differ in how they obtain k functions: some hash the key
@@ -7,24 +7,23 @@
 //! key. [`Literature`] is a standard Bloom filter over such positions. [`Md5Slices`] is a key that
 //! is hashed once and looked up in any number of such filters.
 //!
-//! Take it to reproduce published results, to read filters of other programs, or to compare. It
+//! Take it to reproduce published results, to read the filters of other programs, or to compare. It
 //! costs as many bits as a standard filter, 9.6 per key at 1 %, and more time: it hashes the key
 //! itself, and batches are no faster than single keys. None of the families resists keys chosen by
 //! an adversary.
 //!
 //! | family | position i of key x | needs |
 //! | --- | --- | --- |
-//! | [`Murmur2`](Family::Murmur2) | MurmurHash2(x, seed i) mod m | m ≤ 2^32 |
-//! | [`Murmur3`](Family::Murmur3) | MurmurHash3_x86_32(x, seed i) mod m | m ≤ 2^32 |
-//! | [`Murmur3Double`](Family::Murmur3Double) | (a + i b) mod m, (a, b) = MurmurHash3_x64_128(x) | |
+//! | [`Murmur2`](Family::Murmur2) | `MurmurHash2`(x, seed i) mod m | m ≤ 2^32 |
+//! | [`Murmur3`](Family::Murmur3) | `MurmurHash3_x86_32`(x, seed i) mod m | m ≤ 2^32 |
+//! | [`Murmur3Double`](Family::Murmur3Double) | (a + i b) mod m, (a, b) = `MurmurHash3_x64_128`(x) | |
 //! | [`Murmur3Enhanced`](Family::Murmur3Enhanced) | (a + i b + (i³ - i)/6) mod m, same a and b | |
 //! | [`Md5Indexed`](Family::Md5Indexed) | first 8 bytes of MD5(x ‖ i) mod m | |
 //! | [`Md5Slices`](Family::Md5Slices) | 32-bit word i of MD5(x) mod m | m ≤ 2^32, k ≤ 4 |
 //! | [`Sha1Slices`](Family::Sha1Slices) | 32-bit word i of SHA-1(x) mod m | m ≤ 2^32, k ≤ 5 |
 //!
-//! MD5(x + i) is sometimes suggested, too, and is left out on purpose. It is defined for numbers
-//! only, and h_i(x) = h_{i+1}(x - 1), so that neighbouring numbers share k - 1 of their k
-//! positions.
+//! MD5(x + i) is sometimes suggested as well, and is left out on purpose. It is defined for numbers
+//! only, and `h_i(x) = h_{i+1}(x - 1)`, so neighbouring numbers share k - 1 of their k positions.
 //!
 //! # Example
 //!
@@ -70,7 +69,7 @@
 //!   sharing protocol.* IEEE/ACM Transactions on Networking 8(3), 2000. `FCAB00`
 //! * J. Honoroff. *An Examination of Bloom Filters and their Applications.* Lecture slides, 2006.
 //!   `Honoroff06`
-//! * A. Appleby. *MurmurHash2 and MurmurHash3.* Source code, repository `aappleby/smhasher`.
+//! * A. Appleby. *`MurmurHash2` and `MurmurHash3`.* Source code, repository `aappleby/smhasher`.
 //!   `Murmur`
 //! * R. Rivest. *The MD5 message-digest algorithm.* RFC 1321, 1992. `MD5`
 //! * NIST. *Secure hash standard.* FIPS 180-4, 2015. `SHA`
@@ -94,15 +93,17 @@ pub use slices::Md5Slices;
 
 use crate::{Error, Result};
 
-/// The most functions of any family: far beyond use, and few enough that no file can make a lookup expensive.
+/// The largest number of functions of any family: far more than needed, and few enough that no file
+/// can make a lookup expensive.
 const MAX_HASHES: u32 = 255;
 
-/// The most cells a remainder of 32-bit values can reach.
+/// The largest number of cells that a remainder of 32-bit values can reach.
 const CELLS_OF_32_BITS: u64 = 1 << 32;
 
-/// A way to derive k hash functions, by the name of its hash and its construction.
+/// A way to derive k hash functions, named after its hash and its construction.
 ///
-/// Names ([`Display`](fmt::Display), [`FromStr`]) and numbers ([`id`](Family::id)) are stable: they may be stored.
+/// Names ([`Display`](fmt::Display), [`FromStr`]) and numbers ([`id`](Family::id)) are stable: they
+/// may be stored.
 ///
 /// ```
 /// use umbel::literature::Family;
@@ -116,28 +117,29 @@ const CELLS_OF_32_BITS: u64 = 1 << 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Family {
-    /// MurmurHash2 with 32 bits and the seeds 0 .. k-1, mod m.
+    /// `MurmurHash2` with 32 bits and the seeds 0 .. k-1, mod m.
     ///
-    /// Its seeds are a weak source of independence: on a key of four bytes a seed only flips fixed bits ahead of
-    /// the last mixing steps. Positions of such keys coincide slightly more often than chance would have it.
+    /// The seeds are a weak source of independence: on a key of four bytes a seed only flips fixed
+    /// bits ahead of the last mixing steps. Positions of such keys coincide slightly more often
+    /// than by chance.
     Murmur2,
-    /// MurmurHash3_x86_32 with the seeds 0 .. k-1, mod m.
+    /// `MurmurHash3_x86_32` with the seeds 0 .. k-1, mod m.
     Murmur3,
-    /// Double hashing (Kirsch and Mitzenmacher) with the two halves a, b of MurmurHash3_x64_128 under seed 0:
-    /// ((a + i b) mod 2^64) mod m.
+    /// Double hashing (Kirsch and Mitzenmacher) with the two halves a, b of `MurmurHash3_x64_128`
+    /// with seed 0: ((a + i b) mod 2^64) mod m.
     ///
-    /// A stride b that is a multiple of m would put all positions on one cell. The rule, applied to such keys
-    /// and to no others: **if b mod m = 0, the stride is 1**. One key in m is concerned; 1 is odd, so that for m
-    /// a power of two its walk visits every cell before it returns.
+    /// A stride b that is a multiple of m would put all positions on one cell. The rule, applied to
+    /// such keys only: **if b mod m = 0, the stride is 1**. This affects one key in m; 1 is odd, so
+    /// for m a power of two the walk visits every cell before it returns.
     Murmur3Double,
     /// Enhanced double hashing (Dillinger and Manolios) with the same a and b:
     /// ((a + i b + (i³ - i)/6) mod 2^64) mod m.
     ///
-    /// The cubic term tears shifted and reversed progressions apart, so that two keys share all positions only if
-    /// they agree in both a and b. No stride is degenerate and none is replaced.
+    /// The cubic term breaks up shifted and reversed progressions, so two keys share all positions
+    /// only if they agree in both a and b. No stride is degenerate and none is replaced.
     Murmur3Enhanced,
-    /// The first eight bytes, as a little-endian number, of MD5 over the key followed by i as four little-endian
-    /// bytes, mod m.
+    /// The first eight bytes, as a little-endian number, of MD5 over the key followed by i as four
+    /// little-endian bytes, mod m.
     Md5Indexed,
     /// The four 32-bit words of one MD5 digest, mod m: the construction of Summary Cache.
     ///
@@ -150,7 +152,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Every family, in the order of their ids.
+    /// All families, in the order of their ids.
     pub const ALL: [Family; 7] = [
         Family::Murmur2,
         Family::Murmur3,
@@ -161,7 +163,7 @@ impl Family {
         Family::Sha1Slices,
     ];
 
-    /// The number that names this family in a file. No family has the number 0.
+    /// Returns the number of this family in files. No family has the number 0.
     pub const fn id(self) -> u8 {
         match self {
             Family::Murmur2 => 1,
@@ -174,12 +176,12 @@ impl Family {
         }
     }
 
-    /// The family that a number names, the inverse of [`id`](Family::id).
+    /// Returns the family with this number, the inverse of [`id`](Family::id).
     pub fn from_id(id: u8) -> Option<Family> {
         Family::ALL.into_iter().find(|family| family.id() == id)
     }
 
-    /// The name on a command line.
+    /// Returns the name on a command line.
     pub const fn name(self) -> &'static str {
         match self {
             Family::Murmur2 => "murmur2",
@@ -192,7 +194,8 @@ impl Family {
         }
     }
 
-    /// The largest k: as many functions as a digest has 32-bit words if they are its slices, 255 otherwise.
+    /// Returns the largest k: the number of 32-bit words in a digest if the functions are its
+    /// slices, 255 otherwise.
     ///
     /// 255 is far beyond use: a half-full filter with k = 64 is wrong once in 2^64 lookups.
     ///
@@ -210,7 +213,7 @@ impl Family {
         }
     }
 
-    /// The largest m: 2^32 if 32-bit values are reduced, anything otherwise.
+    /// Returns the largest m: 2^32 if 32-bit values are reduced, otherwise unlimited.
     ///
     /// ```
     /// use umbel::literature::Family;
@@ -225,7 +228,7 @@ impl Family {
         }
     }
 
-    /// Whether this family can provide k functions onto m cells; the error says what it could.
+    /// Checks that this family can provide k functions onto m cells.
     ///
     /// ```
     /// use umbel::literature::Family;
@@ -234,6 +237,11 @@ impl Family {
     /// let error = Family::Md5Slices.validate(5, 1000).unwrap_err();
     /// assert_eq!(error.to_string(), "k = 5 cannot be used: it needs 1 to 4 hash functions with md5-slices");
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// If k or m is out of range for this family, or the family is not compiled in. The message
+    /// states the range, or the Cargo feature.
     pub fn validate(self, k: u32, m: u64) -> Result<()> {
         let compiled_in = cfg!(feature = "literature")
             || !matches!(self, Family::Md5Indexed | Family::Md5Slices | Family::Sha1Slices);
@@ -289,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_and_names_lead_back_to_their_family() {
+    fn ids_and_names_round_trip() {
         for family in Family::ALL {
             assert_eq!(Family::from_id(family.id()), Some(family));
             assert_eq!(family.to_string().parse::<Family>().unwrap(), family);
@@ -299,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_the_known_ones() {
+    fn the_error_for_an_unknown_name_lists_the_known_ones() {
         let error = "murmur4".parse::<Family>().unwrap_err().to_string();
         assert!(error.contains("family = murmur4"), "{error}");
         for family in Family::ALL {

@@ -1,4 +1,4 @@
-//! Austin Appleby's MurmurHash in the three variants that the literature on Bloom filters uses.
+//! Austin Appleby's `MurmurHash` in the three variants that the literature on Bloom filters uses.
 //!
 //! They are here to reproduce published filters bit for bit, not to be fast or safe: none resists
 //! an adversary who chooses the keys, with or without a secret seed. Words are read little-endian
@@ -6,7 +6,7 @@
 //! size.
 //!
 //! Programs confuse the versions: more than one function called "murmur2" is really
-//! MurmurHash3_x86_32. The hash of the empty key tells them apart.
+//! `MurmurHash3_x86_32`. The hash of the empty key tells them apart.
 //!
 //! ```
 //! use umbel::literature::murmur::{murmur2, murmur3_x86_32};
@@ -17,10 +17,10 @@
 //!
 //! # References
 //!
-//! * A. Appleby. *MurmurHash2 and MurmurHash3.* Source code, repository `aappleby/smhasher`.
+//! * A. Appleby. *`MurmurHash2` and `MurmurHash3`.* Source code, repository `aappleby/smhasher`.
 //!   `Murmur`
 
-/// MurmurHash2, 32 bits.
+/// Computes the 32-bit `MurmurHash2` of a key.
 ///
 /// The length enters modulo 2^32, as in the original, whose length is a 32-bit integer.
 ///
@@ -39,7 +39,8 @@ pub fn murmur2(key: &[u8], seed: u32) -> u32 {
         x = (x ^ (x >> 24)).wrapping_mul(M);
         h = h.wrapping_mul(M) ^ x;
     }
-    // Unlike in version 3, an absent tail is not the same as a tail of zeros: the multiplication counts.
+    // Unlike in version 3, an absent tail differs from a tail of zeros, because of the
+    // multiplication.
     if !tail.is_empty() {
         h = (h ^ u32::from_le_bytes(zero_padded(tail))).wrapping_mul(M);
     }
@@ -47,7 +48,7 @@ pub fn murmur2(key: &[u8], seed: u32) -> u32 {
     h ^ (h >> 15)
 }
 
-/// MurmurHash3_x86_32.
+/// Computes the `MurmurHash3_x86_32` of a key.
 ///
 /// The length enters modulo 2^32, as in the original, whose length is a 32-bit integer.
 ///
@@ -73,7 +74,8 @@ pub fn murmur3_x86_32(key: &[u8], seed: u32) -> u32 {
     avalanche32(h ^ key.len() as u32)
 }
 
-/// MurmurHash3_x64_128, as its two 64-bit halves in the order the original writes them.
+/// Computes the `MurmurHash3_x64_128` of a key, as two 64-bit halves in the order in which the
+/// original writes them.
 ///
 /// ```
 /// use umbel::literature::murmur::murmur3_x64_128;
@@ -101,7 +103,7 @@ pub fn murmur3_x64_128(key: &[u8], seed: u32) -> (u64, u64) {
         h2 = (h2 ^ x2).rotate_left(31).wrapping_add(h1);
         h2 = h2.wrapping_mul(5).wrapping_add(0x3849_5ab5);
     }
-    // Halves of the tail that are absent scramble to zero and change nothing.
+    // Absent halves of the tail scramble to zero and change nothing.
     let (x1, x2) = scramble(zero_padded(tail));
     h1 ^= x1 ^ key.len() as u64;
     h2 ^= x2 ^ key.len() as u64;
@@ -115,7 +117,8 @@ pub fn murmur3_x64_128(key: &[u8], seed: u32) -> (u64, u64) {
     (h1, h2)
 }
 
-/// The finaliser `fmix32` of version 3: every input bit flips every output bit with probability one half.
+/// The finaliser `fmix32` of version 3: every input bit flips every output bit with probability one
+/// half.
 fn avalanche32(mut h: u32) -> u32 {
     h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
     h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
@@ -129,7 +132,7 @@ fn avalanche64(mut h: u64) -> u64 {
     h ^ (h >> 33)
 }
 
-/// The last, incomplete block of a key, filled up with zeros.
+/// Returns the last, incomplete block of a key, padded with zeros.
 fn zero_padded<const N: usize>(tail: &[u8]) -> [u8; N] {
     let mut block = [0; N];
     block[..tail.len()].copy_from_slice(tail);
@@ -140,7 +143,8 @@ fn zero_padded<const N: usize>(tail: &[u8]) -> [u8; N] {
 mod tests {
     use super::*;
 
-    /// Input, MurmurHash2 with seeds 0 and 1, MurmurHash3_x86_32 with seeds 0 and 1, MurmurHash3_x64_128.
+    /// Input, `MurmurHash2` with seeds 0 and 1, `MurmurHash3_x86_32` with seeds 0 and 1,
+    /// `MurmurHash3_x64_128`.
     type Vector = (&'static str, [u32; 2], [u32; 2], (u64, u64));
 
     #[rustfmt::skip]
@@ -169,9 +173,9 @@ mod tests {
         }
     }
 
-    /// The self-test by which the author of MurmurHash identifies a correct implementation: the keys [], [0],
-    /// [0, 1], ... up to 255 bytes, each under its own seed, all results hashed once more. One wrong tail, block
-    /// or seed anywhere changes the value.
+    /// Computes the value by which the author of `MurmurHash` identifies a correct implementation:
+    /// the keys [], [0], [0, 1], ... up to 255 bytes are hashed, each with its own seed, and all
+    /// results are hashed once more. One wrong tail, block or seed anywhere changes the value.
     fn verification_value<const N: usize>(hash: impl Fn(&[u8], u32) -> [u8; N]) -> u32 {
         let key: Vec<u8> = (0..=255).collect();
         let results: Vec<u8> =

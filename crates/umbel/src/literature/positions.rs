@@ -13,8 +13,8 @@ use crate::Result;
 
 /// A family with its number of hash functions k and number of cells m.
 ///
-/// Parameters are checked here, once; positions can then be asked for without a result to unpack. Two filters
-/// whose schemes are equal set the same cells for the same key.
+/// Parameters are checked once, here, so computing positions cannot fail. Two filters with equal
+/// schemes set the same cells for the same key.
 ///
 /// ```
 /// use umbel::literature::{Family, Scheme};
@@ -34,31 +34,36 @@ pub struct Scheme {
 }
 
 impl Scheme {
-    /// Fixes k and m, within the limits that [`Family::validate`] states.
+    /// Creates a scheme with k and m within the limits that [`Family::validate`] states.
+    ///
+    /// # Errors
+    ///
+    /// As [`Family::validate`].
     pub fn new(family: Family, k: u32, m: u64) -> Result<Scheme> {
         family.validate(k, m)?;
         Ok(Scheme { family, k, m })
     }
 
-    /// The family.
+    /// Returns the family.
     pub fn family(&self) -> Family {
         self.family
     }
 
-    /// The number of hash functions.
+    /// Returns the number of hash functions.
     pub fn k(&self) -> u32 {
         self.k
     }
 
-    /// The number of cells.
+    /// Returns the number of cells.
     pub fn m(&self) -> u64 {
         self.m
     }
 
-    /// The k positions of a key, each below m, in the order of the hash functions; they may coincide.
+    /// Returns the k positions of a key, each below m, in the order of the hash functions; they may
+    /// coincide.
     ///
-    /// Nothing is allocated, and nothing is hashed for positions that are not asked for, except that a family
-    /// with one digest per key computes it at once.
+    /// Nothing is allocated, and positions are hashed only as the iterator reaches them, except
+    /// that a family with one digest per key computes it immediately.
     pub fn positions<'key>(&self, key: &'key [u8]) -> Positions<'key> {
         let source = match self.family {
             Family::Murmur2 => Source::Seeded { hash: murmur2, key },
@@ -87,7 +92,7 @@ impl Scheme {
     }
 }
 
-/// The positions of one key: see [`Scheme::positions`].
+/// An iterator over the positions of one key: see [`Scheme::positions`].
 #[derive(Clone, Debug)]
 pub struct Positions<'key> {
     source: Source<'key>,
@@ -96,16 +101,16 @@ pub struct Positions<'key> {
     m: u64,
 }
 
-/// What remains to be done for a key.
+/// The state from which the remaining positions of a key are computed.
 #[derive(Clone, Debug)]
 enum Source<'key> {
-    /// The key is hashed anew for every position, with its index as the seed.
+    /// The key is hashed again for every position, with its index as the seed.
     Seeded { hash: fn(&[u8], u32) -> u32, key: &'key [u8] },
     /// a + i b by repeated addition.
     Double { next: u64, stride: u64 },
     /// a + i b + (i³ - i)/6 by repeated addition, the stride growing by 1, 2, 3, ...
     Enhanced { next: u64, stride: u64 },
-    /// MD5 that has read the key and awaits the index: a long key is read once.
+    /// MD5 state that has read the key and awaits the index, so a long key is read once.
     #[cfg(feature = "literature")]
     Indexed(Md5),
     /// The words of a digest; MD5 leaves the last of the five unused.
@@ -114,7 +119,7 @@ enum Source<'key> {
 }
 
 impl Source<'_> {
-    /// Hash function i of the key, for i = 0, 1, 2, ... in this order.
+    /// Computes hash function i of the key, for i = 0, 1, 2, ... in this order.
     #[inline]
     fn hash(&mut self, i: u32) -> u64 {
         match self {
@@ -141,7 +146,7 @@ impl Source<'_> {
     }
 }
 
-/// The 32-bit words of a digest, each read big-endian.
+/// Returns the 32-bit words of a digest, each read big-endian.
 #[cfg(feature = "literature")]
 fn words(digest: &[u8]) -> [u32; 5] {
     let mut words = [0; 5];
@@ -193,7 +198,7 @@ mod tests {
     fn early_exit_saves_hashing() {
         let source = Source::Seeded { hash: counting, key: b"fennel" };
         let mut positions = Positions { source, i: 0, k: 20, m: 1000 };
-        assert_eq!(HASHED.get(), 0, "nothing is hashed before it is asked for");
+        assert_eq!(HASHED.get(), 0, "nothing is hashed before the first position");
 
         let mut asked = 0;
         let all_set = positions.all(|_| {

@@ -1,4 +1,4 @@
-//! Keys hashed once for every filter with slices of MD5.
+//! Keys that are hashed once for all filters with slices of MD5.
 
 use super::{Family, Literature};
 use crate::Key;
@@ -33,7 +33,7 @@ impl Md5Slices {
         key.with_bytes(|bytes| Md5Slices::from_digest(Md5::digest(bytes).into()))
     }
 
-    /// Takes the words of an MD5 digest that is known already.
+    /// Takes the words of an already computed MD5 digest.
     ///
     /// ```
     /// use umbel::literature::Md5Slices;
@@ -55,10 +55,10 @@ impl Md5Slices {
     }
 }
 
-/// Lookups and insertions of keys that are hashed already. The filter must be of the family
-/// [`Md5Slices`](Family::Md5Slices); to any other family these positions mean nothing.
+/// Lookups and insertions of keys that are already hashed. The filter must be of the family
+/// [`Md5Slices`](Family::Md5Slices); for any other family these positions are meaningless.
 impl Literature {
-    /// Inserts the key with these slices; `true` when it was certainly not there before.
+    /// Inserts the key with these slices. Returns `true` if it was certainly not in the set before.
     #[inline]
     pub fn insert_slices(&mut self, slices: &Md5Slices) -> bool {
         self.insert_at(self.positions_of(slices))
@@ -72,7 +72,7 @@ impl Literature {
 
     #[inline(always)]
     fn positions_of(&self, slices: &Md5Slices) -> impl Iterator<Item = u64> + use<> {
-        debug_assert_eq!(self.scheme.family(), Family::Md5Slices, "slices mean nothing to this family");
+        debug_assert_eq!(self.scheme.family(), Family::Md5Slices, "slices are meaningless for this family");
         slices.positions(self.scheme.k(), self.scheme.m())
     }
 }

@@ -20,10 +20,15 @@
 use super::{Shape, check, scalable};
 use crate::{Error, Result};
 
-/// The most generations.
+/// The largest number of generations.
 pub const MAX_GENERATIONS: u32 = 256;
 
-/// The shape of each of `generations` parts of a filter that holds `n` keys at rate `p`.
+/// Returns the shape of each of the `generations` parts of a filter that holds `n` keys at rate
+/// `p`.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn generation(n: u64, p: f64, generations: u32) -> Result<Shape> {
     check::capacity(n)?;
     check::rate(p)?;
@@ -31,8 +36,14 @@ pub fn generation(n: u64, p: f64, generations: u32) -> Result<Shape> {
     scalable::automatic(n.div_ceil(generations.into()), p / f64::from(generations))
 }
 
-/// The rate of a window with `n` keys, in generations of this shape that are closed when they hold `capacity`; if they
-/// are closed by a clock and more keys have come than that, all generations have the same share.
+/// Returns the rate of a window with `n` keys in generations of this shape.
+///
+/// A generation is closed when it holds `capacity` keys. If a clock closes generations instead and
+/// more keys than that have arrived, they are assumed to be spread evenly over the generations.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn rate(shape: Shape, capacity: u64, generations: u32, n: u64) -> Result<f64> {
     check::capacity(capacity)?;
     check_generations(generations)?;

@@ -1,5 +1,5 @@
-//! Blocked filters: every key in one to four lines of 512 bits, so that a lookup costs as many
-//! cache misses.
+//! Blocked filters: each key is stored in one to four lines of 512 bits, so a lookup costs that
+//! many cache misses.
 //!
 //! A line has eight lanes of 64 bits, and a key sets one bit in each lane of each of its lines. The
 //! price is memory: some lines receive more keys than others, and the full lines err by more than
@@ -35,30 +35,31 @@
 use super::{MAX_BITS, MAX_KEYS, check, greatest, least, rate as standard};
 use crate::{Error, Result};
 
-/// Bits of one line.
+/// The number of bits in a line.
 pub const LINE_BITS: u64 = 512;
 
-/// Lanes of one line, in each of which a key sets one bit.
+/// The number of lanes in a line. A key sets one bit in each.
 pub const LANES: u32 = 8;
 
-/// Bits of one lane.
+/// The number of bits in a lane.
 pub const LANE_BITS: u64 = LINE_BITS / LANES as u64;
 
-/// The most lines in which one key is kept.
+/// The largest number of lines in which one key is stored.
 pub const MAX_LINES_PER_KEY: u32 = 4;
 
-/// Line counts are planned in multiples of this: a filter folded in half, and again, still has whole lines.
+/// Line counts are planned in multiples of this, so that a filter folded in half, and again, still
+/// has whole lines.
 pub const LINE_MULTIPLE: u64 = 8;
 
-/// The fewest bits of a blocked filter.
+/// The size of the smallest blocked filter, in bits.
 pub const SMALLEST_BITS: u64 = LINE_MULTIPLE * LINE_BITS;
 
-/// The size, 64 KiB, below which chance moves the rate of a blocked filter by more than 1 % from seed to seed
-/// (see [`relative_deviation`]): keys spread over few lines spread unevenly. A standard filter is steadier
-/// there, and fits into the cache anyway.
+/// The size, 64 KiB, below which the rate of a blocked filter varies by more than 1 % from seed to
+/// seed (see [`relative_deviation`]), because keys spread unevenly over few lines. A standard
+/// filter is steadier at such sizes, and fits into the cache anyway.
 pub const STEADY_BITS: u64 = 64 * 1024 * 8;
 
-/// Memory beyond the smallest choice that is paid rather than touching another line.
+/// The factor over the smallest memory that is accepted to avoid touching another line.
 const WORTH_A_LINE: f64 = 1.03;
 
 const MAX_LINES: u64 = MAX_BITS / LINE_BITS;
@@ -71,19 +72,25 @@ pub struct BlockedParams {
     pub capacity: u64,
     /// The number of lines of 512 bits, a multiple of 8.
     pub lines: u64,
-    /// The lines each key is kept in, from 1 to 4: cache misses per lookup, and eight times as many bits.
+    /// The lines in which each key is stored, from 1 to 4. A lookup costs this many cache misses,
+    /// and tests eight times as many bits.
     pub lines_per_key: u32,
-    /// The rate when `capacity` keys are in.
+    /// The rate with `capacity` keys inserted.
     pub rate: f64,
     /// 512 times the lines.
     pub bits: u64,
 }
 
 impl BlockedParams {
-    /// The filter for `n` keys at rate `p`.
+    /// Plans a filter for `n` keys at rate `p`.
     ///
-    /// Of one to four lines per key, the fewest whose bits are within 3 % of the smallest of the four. That is
-    /// one line down to a rate of about 0.1 %, two to about 1e-5, three to about 1e-8, four below.
+    /// Of one to four lines per key, chooses the fewest whose size is within 3 % of the smallest of
+    /// the four. That is one line down to a rate of about 0.1 %, two to about 1e-5, three to about
+    /// 1e-8, four below.
+    ///
+    /// # Errors
+    ///
+    /// If an argument is out of range, or the filter would need more than [`MAX_BITS`].
     pub fn for_capacity(n: u64, p: f64) -> Result<Self> {
         check::capacity(n)?;
         check::rate(p)?;
@@ -91,7 +98,11 @@ impl BlockedParams {
         choose(choices, |params| params.bits as f64).ok_or_else(|| too_large(n, p))
     }
 
-    /// The filter for `n` keys at rate `p` that keeps each key in a given number of lines.
+    /// Plans a filter for `n` keys at rate `p` that stores each key in a given number of lines.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_capacity`](Self::for_capacity); also if `lines_per_key` is not 1 to 4.
     pub fn with_lines_per_key(n: u64, p: f64, lines_per_key: u32) -> Result<Self> {
         check::capacity(n)?;
         check::rate(p)?;
@@ -103,10 +114,15 @@ impl BlockedParams {
         }
     }
 
-    /// The filter for `n` keys in at most `bits` bits: a multiple of eight lines, so at least 4096.
+    /// Plans a filter for `n` keys in at most `bits` bits.
     ///
-    /// The lines per key follow the rule of [`for_capacity`](Self::for_capacity): the fewest whose overhead over
-    /// a standard filter of the same rate is within 3 % of the smallest.
+    /// The filter has a multiple of eight lines, so `bits` must be at least 4096. The lines per key
+    /// follow the rule of [`for_capacity`](Self::for_capacity): the fewest whose overhead over a
+    /// standard filter of the same rate is within 3 % of the smallest.
+    ///
+    /// # Errors
+    ///
+    /// If `bits` is below [`SMALLEST_BITS`], or an argument is out of range.
     pub fn for_bits(bits: u64, n: u64) -> Result<Self> {
         check::capacity(n)?;
         let lines = whole_lines(bits)?;
@@ -114,21 +130,36 @@ impl BlockedParams {
         Ok(choose(choices, |params| 1.0 + params.overhead()).unwrap_or_else(|| Self::new(lines, n, 1)))
     }
 
-    /// The filter for `n` keys in at most `bits` bits that keeps each key in a given number of lines.
+    /// Plans a filter for `n` keys in at most `bits` bits that stores each key in a given number of
+    /// lines.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_bits`](Self::for_bits); also if `lines_per_key` is not 1 to 4.
     pub fn for_bits_and_lines(bits: u64, n: u64, lines_per_key: u32) -> Result<Self> {
         check::capacity(n)?;
         check_lines_per_key(lines_per_key)?;
         Ok(Self::new(whole_lines(bits)?, n, lines_per_key))
     }
 
-    /// The most keys that at most `bits` bits hold at rate `p` when each is kept in a given number of lines.
+    /// Plans the filter of at most `bits` bits that holds the most keys at rate `p` when each is
+    /// stored in a given number of lines.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_bits_and_lines`](Self::for_bits_and_lines); also if not even one key fits at rate
+    /// `p`.
     pub fn for_bits_lines_and_rate(bits: u64, lines_per_key: u32, p: f64) -> Result<Self> {
         let lines = whole_lines(bits)?;
         Ok(Self::new(lines, capacity(lines, lines_per_key, p)?, lines_per_key))
     }
 
-    /// The most keys that at most `bits` bits hold at rate `p`; the lines per key are those of
-    /// [`for_capacity`](Self::for_capacity).
+    /// Plans the filter of at most `bits` bits that holds the most keys at rate `p`; the lines per
+    /// key are those of [`for_capacity`](Self::for_capacity).
+    ///
+    /// # Errors
+    ///
+    /// As [`for_bits`](Self::for_bits); also if not even one key fits at rate `p`.
     pub fn for_bits_and_rate(bits: u64, p: f64) -> Result<Self> {
         let lines = whole_lines(bits)?;
         check::rate(p)?;
@@ -139,7 +170,8 @@ impl BlockedParams {
         Ok(Self::new(lines, holding(lines_per_key), lines_per_key))
     }
 
-    /// Memory beyond what a standard filter takes for the same keys at the same rate: 0.05 is 5 %.
+    /// Returns the memory beyond that of a standard filter for the same keys at the same rate: 0.05
+    /// is 5 %.
     pub fn overhead(&self) -> f64 {
         // A rate that rounds to 0 or 1 has no standard filter to compare with.
         match standard::bits_per_key(self.rate) {
@@ -148,13 +180,13 @@ impl BlockedParams {
         }
     }
 
-    /// Expected share of set bits at capacity.
+    /// Returns the expected share of set bits at capacity.
     pub fn expected_fill(&self) -> f64 {
         unchecked_fill(self.lines, self.capacity, self.lines_per_key)
     }
 
-    /// Standard deviation of the rate from seed to seed at capacity, as a share of it: see
-    /// [`relative_deviation`].
+    /// Returns the standard deviation of the rate from seed to seed at capacity, as a share of the
+    /// rate: see [`relative_deviation`].
     pub fn relative_deviation(&self) -> f64 {
         unchecked_deviation(self.lines, self.capacity, self.lines_per_key)
     }
@@ -170,7 +202,7 @@ impl BlockedParams {
     }
 }
 
-/// The lines in so many bits, in whole multiples.
+/// Returns the number of lines in this many bits, in whole multiples.
 fn whole_lines(bits: u64) -> Result<u64> {
     check::bits(bits)?;
     match bits / LINE_BITS / LINE_MULTIPLE * LINE_MULTIPLE {
@@ -182,7 +214,8 @@ fn whole_lines(bits: u64) -> Result<u64> {
     }
 }
 
-/// The first choice that costs little more than the cheapest; the choices come in order of lines per key.
+/// Returns the first choice that costs little more than the cheapest; choices come in order of
+/// lines per key.
 fn choose(
     choices: impl Iterator<Item = BlockedParams> + Clone,
     cost: impl Fn(&BlockedParams) -> f64,
@@ -191,17 +224,26 @@ fn choose(
     choices.clone().find(|params| cost(params) <= WORTH_A_LINE * least)
 }
 
-/// The rate of a filter of so many lines after `n` keys, each in `lines_per_key` of them.
+/// Returns the rate of a filter with this many lines after `n` keys, each stored in `lines_per_key`
+/// of them.
 ///
-/// Exact for one line per key. For more, the t-th power of the mean stands for the mean of the t-th power:
-/// too low by t(t-1)/2 squared deviations of a line's rate from seed to seed, which is nothing at the sizes
-/// blocked filters are made for, and a few per cent at eight lines.
+/// Exact for one line per key. For more, the t-th power of the mean stands in for the mean of the
+/// t-th power. The result is too low by t(t-1)/2 squared deviations of a line's rate from seed to
+/// seed: nothing at the sizes that blocked filters are made for, and a few per cent at eight lines.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn rate(lines: u64, n: u64, lines_per_key: u32) -> Result<f64> {
     check_shape(lines, n, lines_per_key)?;
     Ok(unchecked_rate(lines, n, lines_per_key))
 }
 
-/// The most keys that so many lines hold at rate `p`.
+/// Returns the most keys that this many lines hold at rate `p`.
+///
+/// # Errors
+///
+/// If an argument is out of range, or not even one key fits at rate `p`.
 pub fn capacity(lines: u64, lines_per_key: u32, p: f64) -> Result<u64> {
     check_shape(lines, 0, lines_per_key)?;
     check::rate(p)?;
@@ -210,20 +252,29 @@ pub fn capacity(lines: u64, lines_per_key: u32, p: f64) -> Result<u64> {
     greatest(1..=MAX_KEYS, fits).ok_or_else(no_room)
 }
 
-/// Expected share of set bits after `n` keys: lane i of all lines together is a slice of 64 L bits.
+/// Returns the expected share of set bits after `n` keys: lane i of all L lines together is a slice
+/// of 64 L bits.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn expected_fill(lines: u64, n: u64, lines_per_key: u32) -> Result<f64> {
     check_shape(lines, n, lines_per_key)?;
     Ok(unchecked_fill(lines, n, lines_per_key))
 }
 
-/// Standard deviation of the true rate from seed to seed, as a share of the rate.
+/// Returns the standard deviation of the true rate from seed to seed, as a share of the rate.
 ///
-/// The true rate of one build with one line per key is the mean, over its L lines, of Y = Π fill of lane i.
-/// With the number of keys in a line j taken as Poisson of mean λ and the total then held fixed, the variance
-/// of that mean is (Var Y - Cov(Y,j)²/λ)/L. At 1 % this makes 0.33/√L: 23 % for a hundred keys in two lines
-/// (where so coarse a view overstates it by a fifth), 7 % for a thousand, 1 % at 64 KiB. Lines whose loads
-/// were independent would deviate twice as much; it is the fixed total that steadies them. The t-th power
-/// deviates t times as much.
+/// The true rate of one build with one line per key is the mean, over its L lines, of Y = Π fill of
+/// lane i. If the number of keys j in a line is Poisson with mean λ and the total is then held
+/// fixed, the variance of that mean is (Var Y - Cov(Y,j)²/λ)/L. At 1 % this makes 0.33/√L: 23 % for
+/// a hundred keys in two lines (where the model is coarse and overstates it by a fifth), 7 % for a
+/// thousand, 1 % at 64 KiB. Lines with independent loads would deviate twice as much; the fixed
+/// total steadies them. The t-th power deviates t times as much.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn relative_deviation(lines: u64, n: u64, lines_per_key: u32) -> Result<f64> {
     check_shape(lines, n, lines_per_key)?;
     Ok(unchecked_deviation(lines, n, lines_per_key))
@@ -261,18 +312,20 @@ fn unchecked_deviation(lines: u64, n: u64, lines_per_key: u32) -> f64 {
     f64::from(lines_per_key) * (per_line / lines).sqrt() / average
 }
 
-/// Whether so many keys per line leave no zero bit that `f64` could tell: e^(-λ/64) is then far below 2^-53,
-/// and even nine deviations below the mean it still is. It bounds the number of terms in [`mean`].
+/// Returns whether lines with this many keys have no zero bit that `f64` could represent: e^(-λ/64)
+/// is then far below 2^-53, even nine deviations below the mean. This bounds the number of terms in
+/// [`mean`].
 fn crowded(load: f64) -> bool {
     load > 8192.0
 }
 
-/// The rate of a line that holds j keys: (1-(63/64)^j)^8.
+/// Returns the rate of a line that holds j keys: (1-(63/64)^j)^8.
 fn line_rate(j: f64) -> f64 {
     lane_fill(j).powi(LANES as i32)
 }
 
-/// E[Y²] of a line that holds j keys: in each lane two bits, each drawn anew, must both be set.
+/// Returns `E[Y²]` of a line that holds j keys: two bits drawn independently in each lane must both
+/// be set.
 fn line_rate_squared(j: f64) -> f64 {
     let bits = LANE_BITS as f64;
     let zero = 1.0 - lane_fill(j);
@@ -284,10 +337,12 @@ fn lane_fill(j: f64) -> f64 {
     -(j * (-1.0 / LANE_BITS as f64).ln_1p()).exp_m1()
 }
 
-/// The mean of a value over a distribution on 0, 1, 2, ..., given its mode and the ratio P(j+1)/P(j).
+/// Returns the mean of a value over a distribution on 0, 1, 2, ..., given its mode and the ratio
+/// P(j+1)/P(j).
 ///
-/// Summed outwards from the mode, whose weight is called 1, and divided by the sum of the weights: no
-/// factorial, no logarithm of one, and nothing that underflows. It ends where the terms no longer count.
+/// The sum runs outwards from the mode, whose weight is set to 1, and is divided by the sum of the
+/// weights. This needs no factorials or their logarithms, and nothing underflows. It ends where the
+/// terms become negligible.
 fn mean(mode: f64, ratio: impl Fn(f64) -> f64, value: impl Fn(f64) -> f64) -> f64 {
     const NEGLIGIBLE: f64 = 1e-18;
     let (mut total, mut sum) = (1.0, value(mode));
@@ -305,7 +360,7 @@ fn mean(mode: f64, ratio: impl Fn(f64) -> f64, value: impl Fn(f64) -> f64) -> f6
         let term = weight * value(j);
         total += weight;
         sum += term;
-        // Upwards the value grows as fast as j^16 while the weight falls: both have to be done.
+        // Upwards the value grows as fast as j^16 while the weight falls, so check both.
         if weight <= NEGLIGIBLE && term.abs() <= NEGLIGIBLE * sum.abs() {
             return sum / total;
         }

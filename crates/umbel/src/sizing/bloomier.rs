@@ -1,9 +1,10 @@
-//! Maps: how wide a cell is for a number of values and a rate of wrong answers. The number of cells
-//! is the business of [`retrieval`](super::retrieval).
+//! The width of the cells of a map for a number of values and a rate of wrong answers. The number
+//! of cells is computed by [`retrieval`](super::retrieval).
 //!
-//! A key that is not in the map finds a uniform number of `q` bits. It is taken for a value if it
-//! is one of the `|R|` values of the map, so the rate is |R| / 2^q. A map with mutable values
-//! stores in these cells which of the `k` cells of a key is its own, so its rate is k / 2^q.
+//! A key that is not in the map yields a uniformly random number of `q` bits. The number is
+//! mistaken for a value if it is one of the `|R|` values of the map, so the rate is |R| / 2^q. A
+//! map with mutable values uses these cells to store which of the `k` cells of a key is its own, so
+//! its rate is k / 2^q.
 //!
 //! # References
 //!
@@ -13,10 +14,10 @@
 use super::check;
 use crate::{Error, Result};
 
-/// The widest cell.
+/// The width of the widest cell, in bits.
 pub const MAX_CELL_BITS: u32 = 96;
 
-/// The fewest bits `q` with `values / 2^q <= p`.
+/// Returns the fewest bits `q` with `values / 2^q <= p`.
 ///
 /// ```
 /// use umbel::sizing::bloomier;
@@ -24,6 +25,10 @@ pub const MAX_CELL_BITS: u32 = 96;
 /// assert_eq!(bloomier::rate(4, 8), 0.015625);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If `values` is zero, `p` is out of range, or a cell would need more than [`MAX_CELL_BITS`].
 pub fn bits_for(values: u128, p: f64) -> Result<u32> {
     check::rate(p)?;
     if values == 0 {
@@ -36,12 +41,13 @@ pub fn bits_for(values: u128, p: f64) -> Result<u32> {
     })
 }
 
-/// The share of strangers that get a value of a map with so many values in cells of so many bits.
+/// Returns the share of absent keys for which a map with this many values in cells of this many
+/// bits returns a value.
 pub fn rate(values: u128, bits: u32) -> f64 {
     values as f64 * 0.5f64.powi(bits as i32)
 }
 
-/// The bits that a value up to this one has.
+/// Returns the number of bits of a value up to `largest`, at least 1.
 pub fn value_bits(largest: u64) -> u32 {
     (64 - largest.leading_zeros()).max(1)
 }
@@ -51,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_as_wide_as_values_and_rate_ask_for_and_no_wider() {
+    fn cells_are_as_wide_as_the_values_and_the_rate_need() {
         for values in [1u128, 2, 3, 4, 5, 255, 256, 257, 1 << 40, 1 << 64] {
             for p in [0.5, 0.01, 0.001, 1e-6] {
                 let bits = bits_for(values, p).unwrap();

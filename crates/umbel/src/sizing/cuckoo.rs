@@ -26,36 +26,39 @@
 //! # References
 //!
 //! * B. Fan, D. G. Andersen, M. Kaminsky and M. D. Mitzenmacher. *Cuckoo filter: practically better
-//!   than Bloom.* CoNEXT 2014. `FAKM14`
+//!   than Bloom.* `CoNEXT` 2014. `FAKM14`
 
 use super::{MAX_BITS, check, greatest};
 use crate::{Error, Result};
 use std::f64::consts::{LN_2, LOG2_E};
 use std::ops::RangeInclusive;
 
-/// How the fingerprints of a bucket are stored. The answers are the same.
+/// How the fingerprints of a bucket are stored. Both forms return the same answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Form {
-    /// Slot after slot.
+    /// One fingerprint after the other.
     #[default]
     Plain,
-    /// Sorted, so that the upper four bits of the four fingerprints have 3876 states and fit into 12 bits instead of
-    /// 16: one bit less per key, for a little more time. Buckets have four slots.
+    /// Sorted. The upper four bits of four sorted fingerprints have only 3876 states and fit into
+    /// 12 bits instead of 16. This saves one bit per key and takes a little more time. Buckets must
+    /// have four slots.
     SemiSorted,
 }
 
-/// What is to be said of a cuckoo filter beside its capacity and rate.
+/// Options of a cuckoo filter beside its capacity and rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// f: the bits of a fingerprint, 2 to 32; from the rate if it is left open.
+    /// f: the bits of a fingerprint, 2 to 32. `None` derives them from the rate.
     pub fingerprint_bits: Option<u32>,
-    /// b: the slots of a bucket, 1, 2, 4 or 8. Four is best for most: with fewer the table cannot be filled, and
-    /// with more a fingerprint is compared with more others and needs more bits.
+    /// b: the slots of a bucket, 1, 2, 4 or 8. Four suits most uses: with fewer slots the table
+    /// cannot be filled, and with more a fingerprint is compared with more others and needs more
+    /// bits.
     pub slots: u32,
     /// How buckets are stored.
     pub form: Form,
-    /// The share of slots taken at capacity, at most [`max_load`]; as much as can be filled if it is left open.
+    /// The share of slots taken at capacity, at most [`max_load`]. `None` fills the table as
+    /// much as possible.
     pub load: Option<f64>,
 }
 
@@ -68,8 +71,13 @@ impl Default for Options {
 /// The longest fingerprint, in bits.
 pub const MAX_FINGERPRINT_BITS: u32 = 32;
 
-/// The share of slots that can be relied on to be filled by many keys. The first key that finds no place comes at
-/// about 0.51, 0.87, 0.96 and 0.99; for few keys it varies, and [`CuckooParams`] leaves more room.
+/// Returns the share of slots that many keys reliably fill. The first key that finds no room comes
+/// at a load of about 0.51, 0.87, 0.96 and 0.99 for 1, 2, 4 and 8 slots. For few keys this load
+/// varies, and [`CuckooParams`] leaves more room.
+///
+/// # Errors
+///
+/// If `slots` is not 1, 2, 4 or 8.
 pub fn max_load(slots: u32) -> Result<f64> {
     Ok(match slots {
         1 => 0.40,
@@ -80,7 +88,7 @@ pub fn max_load(slots: u32) -> Result<f64> {
     })
 }
 
-/// The bits of a bucket.
+/// Returns the bits of a bucket.
 pub(crate) const fn bucket_bits(fingerprint_bits: u32, slots: u32, form: Form) -> u64 {
     (match form {
         Form::Plain => fingerprint_bits * slots,
@@ -88,7 +96,7 @@ pub(crate) const fn bucket_bits(fingerprint_bits: u32, slots: u32, form: Form) -
     }) as u64
 }
 
-/// Refuses buckets that there are not.
+/// Rejects buckets that no filter supports.
 pub(crate) fn check_bucket(fingerprint_bits: u32, slots: u32, form: Form) -> Result<()> {
     max_load(slots)?;
     if form == Form::SemiSorted && slots != 4 {
@@ -109,7 +117,12 @@ const fn least_fingerprint_bits(form: Form) -> u32 {
     }
 }
 
-/// The rate of a filter of which the share `load` of all slots is taken: `1 - (1 - 1/(2^f - 1))^(2 b load)`.
+/// Returns the rate of a filter with the share `load` of its slots taken: `1 - (1 - 1/(2^f - 1))^(2
+/// b load)`.
+///
+/// # Errors
+///
+/// If `load` is not a share from 0 to 1, or no bucket has this shape.
 pub fn rate(fingerprint_bits: u32, slots: u32, load: f64) -> Result<f64> {
     check_bucket(fingerprint_bits, slots, Form::Plain)?;
     if !(0.0..=1.0).contains(&load) {
@@ -118,8 +131,13 @@ pub fn rate(fingerprint_bits: u32, slots: u32, load: f64) -> Result<f64> {
     Ok(any_of(fingerprints(fingerprint_bits), 2.0 * f64::from(slots) * load))
 }
 
-/// The rate of a filter of `buckets` buckets that holds `n` distinct keys: each of them has the fingerprint of a
-/// stranger with probability `1/(2^f - 1)`, and its buckets with `2 / buckets`. This is exact for small filters too.
+/// Returns the rate of a filter of `buckets` buckets that holds `n` distinct keys. Each key has the
+/// fingerprint of a given non-member with probability `1/(2^f - 1)`, and lies in one of its buckets
+/// with probability `2 / buckets`. This is exact for small filters too.
+///
+/// # Errors
+///
+/// If there are fewer than 2 buckets, or an argument is out of range.
 pub fn rate_of(buckets: u64, fingerprint_bits: u32, n: u64) -> Result<f64> {
     check_bucket(fingerprint_bits, 4, Form::Plain)?;
     check::load(n)?;
@@ -133,22 +151,27 @@ fn fingerprints(bits: u32) -> f64 {
     2f64.powi(bits as i32) - 1.0
 }
 
-/// The probability that something which happens once in `one_in` happens in `tries`.
+/// Returns the probability that an event of probability `1 / one_in` occurs at least once in
+/// `tries`.
 fn any_of(one_in: f64, tries: f64) -> f64 {
     -(tries * (-1.0 / one_in).ln_1p()).exp_m1()
 }
 
-/// The bits per key at rate `p` when fingerprints need not have whole bits: `(log2 1/p + 3) / 0.955`, one bit less in
-/// the semi-sorted form. A Bloom filter needs `1.44 log2 1/p`.
+/// Returns the bits per key at rate `p` if fingerprints need not have whole bits: `(log2 1/p + 3) /
+/// 0.955`, and one bit less in the semi-sorted form. A Bloom filter needs `1.44 log2 1/p`.
+///
+/// # Errors
+///
+/// If `p` is not above 0 and below 1.
 pub fn bits_per_key(p: f64, form: Form) -> Result<f64> {
     check::rate(p)?;
     Ok((-p.log2() + slot_overhead(form)) / LITERATURE_LOAD)
 }
 
-/// The share of four-slot buckets that the literature fills.
+/// The share of slots that the literature fills in buckets of four.
 const LITERATURE_LOAD: f64 = 0.955;
 
-/// What a slot has beside log2 1/p bits.
+/// Returns the bits of a slot beyond log2 1/p.
 fn slot_overhead(form: Form) -> f64 {
     match form {
         Form::Plain => 3.0,
@@ -156,7 +179,8 @@ fn slot_overhead(form: Form) -> f64 {
     }
 }
 
-/// The rate below which a cuckoo filter of four slots needs fewer bits per key than an ideal Bloom filter.
+/// Returns the rate below which a cuckoo filter with four slots per bucket needs fewer bits per key
+/// than an ideal Bloom filter.
 pub fn crossover(form: Form) -> f64 {
     (-LN_2 * slot_overhead(form) / (LOG2_E * LITERATURE_LOAD - 1.0)).exp()
 }
@@ -177,13 +201,18 @@ pub struct CuckooParams {
     pub form: Form,
     /// The bits of all buckets.
     pub bits: u64,
-    /// The rate when `capacity` keys are in.
+    /// The rate with `capacity` keys inserted.
     pub rate: f64,
 }
 
 impl CuckooParams {
-    /// The filter for `n` keys at rate `p`: the smallest table that takes them, with the shortest fingerprints that
-    /// keep the rate.
+    /// Plans a filter for `n` keys at rate `p`: the smallest table that holds them, with the
+    /// shortest fingerprints that meet the rate.
+    ///
+    /// # Errors
+    ///
+    /// If an argument or option is out of range, fingerprints of the allowed lengths cannot reach
+    /// the rate, or the filter would need more than [`MAX_BITS`].
     pub fn for_capacity(n: u64, p: f64, options: &Options) -> Result<CuckooParams> {
         check::rate(p)?;
         let buckets = buckets_for(n, options)?;
@@ -205,13 +234,23 @@ impl CuckooParams {
         params.checked()
     }
 
-    /// The filter for `n` keys whose fingerprints have the length that the options name.
+    /// Plans a filter for `n` keys whose fingerprints have the length set in the options, by default
+    /// [`MAX_FINGERPRINT_BITS`].
+    ///
+    /// # Errors
+    ///
+    /// If an argument or option is out of range, or the filter would need more than [`MAX_BITS`].
     pub fn for_fingerprints(n: u64, options: &Options) -> Result<CuckooParams> {
         let bits = fingerprint_bits(options)?;
         CuckooParams::new(n, buckets_for(n, options)?, *bits.end(), options).checked()
     }
 
-    /// The filter for `n` keys in at most `m` bits: the longest fingerprints that fit, and as many buckets.
+    /// Plans a filter for `n` keys in at most `m` bits: the longest fingerprints that fit, and as
+    /// many buckets as then fit.
+    ///
+    /// # Errors
+    ///
+    /// If `m` bits have no room for `n` keys, or an argument or option is out of range.
     pub fn for_bits(m: u64, n: u64, options: &Options) -> Result<CuckooParams> {
         check::bits(m)?;
         let least = buckets_for(n, options)?;
@@ -227,7 +266,11 @@ impl CuckooParams {
         })
     }
 
-    /// The filter of at most `m` bits that holds most keys at rate `p`.
+    /// Plans the filter of at most `m` bits that holds the most keys at rate `p`.
+    ///
+    /// # Errors
+    ///
+    /// If not even one key fits at rate `p`, or an argument or option is out of range.
     pub fn for_bits_and_rate(m: u64, p: f64, options: &Options) -> Result<CuckooParams> {
         check::bits(m)?;
         check::rate(p)?;
@@ -244,7 +287,7 @@ impl CuckooParams {
         best.ok_or_else(|| Error::parameter("m", m, "more bits: not even one key would have this rate"))
     }
 
-    /// The share of slots taken at capacity.
+    /// Returns the share of slots taken at capacity.
     pub fn load(&self) -> f64 {
         self.capacity as f64 / (self.buckets as f64 * f64::from(self.slots))
     }
@@ -256,15 +299,15 @@ impl CuckooParams {
         CuckooParams { capacity, buckets, fingerprint_bits, slots, form, bits, rate }
     }
 
-    /// Whether all keys will find a place: there are enough buckets, and hardly ever more keys than fit with the same
-    /// fingerprint in the same two.
+    /// Returns whether all keys will find room: there are enough buckets, and it is very unlikely
+    /// that more keys share a fingerprint and both buckets than these buckets can hold.
     fn has_room(&self, options: &Options) -> bool {
         let enough = buckets_for(self.capacity, options).is_ok_and(|least| least <= self.buckets);
         let others = 2.0 * self.capacity as f64 / (self.buckets as f64 * fingerprints(self.fingerprint_bits));
         let too_many = 2 * self.slots as i32;
         let ways: f64 = (1..=too_many + 1).map(f64::from).product();
         let rarely = self.capacity as f64 * others.powi(too_many) / ways < 1e-6;
-        // Whoever names the length of the fingerprints knows what it leads to.
+        // An explicit fingerprint length is used as given.
         enough && (rarely || options.fingerprint_bits.is_some())
     }
 
@@ -278,8 +321,8 @@ impl CuckooParams {
     }
 }
 
-/// The lengths of fingerprints to choose from. Those below five bits are for whoever names them: they lead to too few
-/// different pairs of buckets for a large table to be filled.
+/// Returns the fingerprint lengths to choose from. Lengths below five bits are used only if set
+/// explicitly: they produce too few different pairs of buckets to fill a large table.
 fn fingerprint_bits(options: &Options) -> Result<RangeInclusive<u32>> {
     let range = options.fingerprint_bits.map_or(5..=MAX_FINGERPRINT_BITS, |bits| bits..=bits);
     check_bucket(*range.start(), options.slots, options.form)?;
@@ -290,7 +333,7 @@ fn even_below(buckets: u64) -> u64 {
     buckets / 2 * 2
 }
 
-/// The fewest buckets in which `n` keys will find a place.
+/// Returns the fewest buckets in which `n` keys will find room.
 fn buckets_for(n: u64, options: &Options) -> Result<u64> {
     check::capacity(n)?;
     let most = max_load(options.slots)?;
@@ -301,17 +344,18 @@ fn buckets_for(n: u64, options: &Options) -> Result<u64> {
             format!("a share of the slots above 0 and at most {most}"),
         ));
     }
-    // Measured: of more keys one is more likely to find no place within 500 moves, and the first does so at a load that
-    // is lower by about 0.0013 with each doubling.
+    // Measured: with more keys it is more likely that one finds no room within 500 moves. The load
+    // at the first such failure falls by about 0.0013 with each doubling.
     let load = options.load.unwrap_or(most - 0.0015 * (n as f64 / 2f64.powi(20)).log2().max(0.0));
     let slots = n as f64 / load + slack(options.slots);
-    // A load close to 0 leads to more than can be counted, and then to more bits than a filter can have.
+    // The conversion saturates for a load close to 0; the result is then rejected for its size.
     Ok(((slots / f64::from(options.slots) / 2.0).ceil() as u64).max(1).saturating_mul(2))
 }
 
-/// Slots that small tables need in addition. Measured with them: of tables with four or eight slots per bucket none in
-/// 100 000 refuses a key within its capacity; with two slots about three do, and with one, where three keys with the
-/// same two buckets are enough, about twenty.
+/// Returns the slots that small tables need in addition. Measured with this slack, per 100 000
+/// tables: with four or eight slots per bucket none refuses a key within its capacity; with two
+/// slots about three do; with one slot, where three keys with the same two buckets are enough to
+/// fail, about twenty.
 fn slack(slots: u32) -> f64 {
     match slots {
         1 => 512.0,

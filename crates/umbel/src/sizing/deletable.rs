@@ -4,7 +4,7 @@
 //! bit each, so that a budget of m bits is m' + r. A key can be removed when at least one of its k
 //! cells lies in a region in which no cell was hit twice.
 //!
-//! There are three formulas, of which only the last is right:
+//! There are three formulas. Only the last one is right:
 //!
 //! | function | at m = 240, k = 5, n = 22, r = 24 | |
 //! | --- | --- | --- |
@@ -30,10 +30,10 @@
 use super::{MAX_BITS, check};
 use crate::{Error, Result};
 
-/// Filter bits for each collision bit, unless something else is asked for: the collision bits cost a quarter more
+/// The default number of filter bits per collision bit. The collision bits cost a quarter more
 /// memory, and 92 % of the keys of a half-full filter with k = 7 can be removed.
 ///
-/// | bits of a region | more memory | of the keys can be removed, k = 7 | k = 10 |
+/// | bits per region | extra memory | removable keys, k = 7 | k = 10 |
 /// | --- | --- | --- | --- |
 /// | 1 | 100 % | 99.2 % | 99.9 % |
 /// | 2 | 50 % | 97.9 % | 99.6 % |
@@ -42,10 +42,15 @@ use crate::{Error, Result};
 /// | 16 | 6.3 % | 25.5 % | 34.3 % |
 pub const REGION_BITS: u64 = 4;
 
-/// The formula as printed (eq. (1) of Rothenberg et al.), (1-a)^k with a = (p0+p1)^(m'/r).
+/// Returns the formula as printed (eq. (1) of Rothenberg et al.), (1-a)^k with a = (p0+p1)^(m'/r).
 ///
-/// It is called the probability that a key can be deleted. It is the probability that k arbitrary regions *all* have a
-/// collision, so that it cannot. Here to be compared with; plan by [`deletability`].
+/// The paper calls this the probability that a key can be deleted. It is the probability that k
+/// arbitrary regions *all* have a collision, so that the key cannot be deleted. It is provided for
+/// comparison; plan with [`deletability`].
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn printed(bits: u64, regions: u64, n: u64, k: u32) -> Result<f64> {
     check(bits, regions, n, k)?;
     let (none, one) = hit_at_most_once(bits, f64::from(k) * n as f64);
@@ -53,38 +58,58 @@ pub fn printed(bits: u64, regions: u64, n: u64, k: u32) -> Result<f64> {
     Ok((1.0 - free).powf(f64::from(k)))
 }
 
-/// One less what is [`printed`]: the probability that of k *arbitrary* regions one has no collision.
+/// Returns 1 - [`printed`]: the probability that at least one of k *arbitrary* regions has no
+/// collision.
 ///
-/// Still too high for a key of the filter. An arbitrary cell may be hit once, but the cell of a key is hit by that key,
-/// and must not be hit again.
+/// This is still too high for a key of the filter. An arbitrary cell may be hit once, but a cell of
+/// the key is already hit by that key and must not be hit again.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn complement(bits: u64, regions: u64, n: u64, k: u32) -> Result<f64> {
     Ok(1.0 - printed(bits, regions, n, k)?)
 }
 
-/// The probability that one of `n` keys can be removed: 1-(1-a)^k with a = q0 (q0+q1)^(L-1).
+/// Returns the probability that a given one of `n` keys can be removed: 1-(1-a)^k with a = q0
+/// (q0+q1)^(L-1).
 ///
-/// Of the other kn-1 throws none may hit the key's own cell (q0), and at most one each of the L-1 others of the region
-/// (q0+q1). The k cells of a key are taken to be independent, which makes it up to 0.05 too high for small filters with
-/// few regions, and less than 0.01 in filters of a thousand bits and more with regions of a few bits.
+/// None of the other kn-1 throws may hit the key's own cell (q0), and at most one may hit each of
+/// the L-1 other cells of the region (q0+q1). The k cells of a key are assumed to be independent,
+/// which makes the result up to 0.05 too high for small filters with few regions, and less than
+/// 0.01 in filters of a thousand bits and more with regions of a few bits.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn deletability(bits: u64, regions: u64, n: u64, k: u32) -> Result<f64> {
     let free = resettable(bits, regions, n, k)?;
     Ok(at_least_one_of(free, k))
 }
 
-/// The probability that one given cell of a key could be cleared: the a of [`deletability`].
+/// Returns the probability that one given cell of a key can be cleared: the a of [`deletability`].
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn resettable(bits: u64, regions: u64, n: u64, k: u32) -> Result<f64> {
     check(bits, regions, n, k)?;
     let (none, one) = hit_at_most_once(bits, f64::from(k) * n as f64 - 1.0);
     Ok(none * (none + one).powf(bits as f64 / regions as f64 - 1.0))
 }
 
-/// The probability that of k independent cells, each of which can be cleared with probability `free`, one can.
+/// Returns the probability that at least one of k independent cells can be cleared, if each can be
+/// with probability `free`.
 pub(crate) fn at_least_one_of(free: f64, k: u32) -> f64 {
     1.0 - (1.0 - free).powf(f64::from(k))
 }
 
-/// The most filter bits that fit into a budget of `budget` bits together with a collision bit for every `region_bits`
-/// of them.
+/// Returns the most filter bits that fit into a budget of `budget` bits together with a collision
+/// bit for every `region_bits` of them.
+///
+/// # Errors
+///
+/// If `budget` is below two bits, or an argument is out of range.
 pub fn filter_bits(budget: u64, region_bits: u64) -> Result<u64> {
     check::bits(budget)?;
     check_region_bits(region_bits)?;
@@ -98,7 +123,11 @@ pub fn filter_bits(budget: u64, region_bits: u64) -> Result<u64> {
     Ok(budget - budget.div_ceil(region_bits + 1))
 }
 
-/// How many collision bits so many filter bits need.
+/// Returns the number of collision bits that this many filter bits need.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn regions(bits: u64, region_bits: u64) -> Result<u64> {
     check::bits(bits)?;
     check_region_bits(region_bits)?;
@@ -112,10 +141,11 @@ pub(crate) fn check_region_bits(region_bits: u64) -> Result<()> {
     Err(Error::parameter("region bits", region_bits, "1 to 2^48 bits of the filter for each collision bit"))
 }
 
-/// The probabilities that a cell of `bits` is hit never and exactly once in `throws` throws.
+/// Returns the probabilities that a cell of `bits` is hit never and exactly once in `throws`
+/// throws.
 fn hit_at_most_once(bits: u64, throws: f64) -> (f64, f64) {
     let missed = (-1.0 / bits as f64).ln_1p();
-    // A single bit is missed with probability zero, whose logarithm times no throws is not a number.
+    // A single bit is missed with probability zero; its logarithm times zero throws would be NaN.
     let power = |throws: f64| if throws <= 0.0 { 1.0 } else { (throws * missed).exp() };
     (power(throws), throws / bits as f64 * power(throws - 1.0))
 }
@@ -135,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_is_used_as_far_as_it_goes() {
+    fn a_budget_is_used_up() {
         for region_bits in 1..20 {
             for budget in 2..500 {
                 let bits = filter_bits(budget, region_bits).unwrap();
@@ -147,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_numbers_and_nonsense_is_refused() {
+    fn edge_cases_are_finite_and_nonsense_is_refused() {
         // One key with one hash in one bit owns it; a second key, or a second hash, shares it.
         assert_eq!(deletability(1, 1, 1, 1).unwrap(), 1.0);
         assert_eq!(deletability(1, 1, 2, 1).unwrap(), 0.0);

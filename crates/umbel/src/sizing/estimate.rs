@@ -1,10 +1,10 @@
-//! How many keys are in a filter, and how many two filters share, from their numbers of set bits
-//! alone.
+//! Estimates the number of keys in a filter, and the number that two filters share, from their
+//! numbers of set bits alone.
 //!
-//! A filter of m cells in which every key sets k, and of which X are set, holds about n = -(m/k)
-//! ln(1 - X/m) keys. The union of two filters is the filter of the union, so
-//! |A∩B| = n(A) + n(B) - n(A|B). The AND of two filters gives no such estimate, because bits of different
-//! keys coincide in it by chance.
+//! If each key sets k of the m cells of a filter and X cells are set, the filter holds about
+//! n = -(m/k) ln(1 - X/m) keys. The union of two filters is the filter of the union, so
+//! |A∩B| = n(A) + n(B) - n(A|B). The AND of two filters has no such estimate, because bits of
+//! different keys coincide in it by chance.
 //!
 //! # Standard errors
 //!
@@ -13,11 +13,11 @@
 //!
 //! > Cov(n(P), n(Q)) = (m/k²) φ(c), c = k |P∩Q| / m, φ(c) = e^c - 1 - c
 //!
-//! since only shared keys affect both: e^c - 1 is how often cells are empty in both beyond chance,
-//! and c corrects for the fixed number of throws. With P = Q this is the variance of one estimate,
-//! and the errors of sums and quotients follow by the usual rules. In a blocked filter the loads of
-//! the lines vary as well, which adds 448 φ(c/64), for the 448 cells of a line outside a given
-//! lane, which the same keys hit.
+//! since only shared keys affect both: e^c - 1 is the excess of cells that are empty in both over
+//! chance, and c corrects for the fixed number of throws. With P = Q this is the variance of one
+//! estimate, and the errors of sums and quotients follow by the usual rules. In a blocked filter
+//! the loads of the lines vary as well, which adds 448 φ(c/64): a line has 448 cells outside a
+//! given lane, and the same keys hit them.
 //!
 //! ```
 //! use umbel::sizing::Shape;
@@ -44,41 +44,43 @@ use super::{blocked, check};
 use crate::{Error, Result};
 use std::fmt;
 
-/// A number and how far it is likely to be off.
+/// A number with its standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// The most likely value.
     pub value: f64,
-    /// Its standard deviation from build to build: two thirds of all builds are within one, 95 % within two.
+    /// The standard deviation from build to build: two thirds of all builds are within one of it,
+    /// 95 % within two.
     pub standard_error: f64,
 }
 
 impl Estimate {
     fn new(value: f64, variance: f64) -> Self {
-        // A variance put together from estimates may come out a little below zero.
+        // A variance computed from estimates may come out slightly below zero.
         Self { value, standard_error: variance.max(0.0).sqrt() }
     }
 }
 
 impl fmt::Display for Estimate {
-    /// `value ± standard error`, both with the precision asked for (none shown by default).
+    /// Writes `value ± standard error`, both with the requested precision (by default without
+    /// decimals).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(0);
         write!(f, "{:.digits$} ± {:.digits$}", self.value, self.standard_error)
     }
 }
 
-/// How many keys a filter holds, as far as its bits tell.
+/// The number of keys in a filter, as estimated from its set bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cardinality {
-    /// Its bits tell.
+    /// An estimate with its standard error.
     Estimated(Estimate),
-    /// Every bit is set. Any number of keys from some point on looks like this.
+    /// Every bit is set, so there is no upper bound on the number of keys.
     Saturated,
 }
 
 impl Cardinality {
-    /// The estimate, unless saturated.
+    /// Returns the estimate, or `None` if the filter is saturated.
     pub fn estimate(self) -> Option<Estimate> {
         match self {
             Cardinality::Estimated(estimate) => Some(estimate),
@@ -88,8 +90,8 @@ impl Cardinality {
 }
 
 impl std::iter::Sum for Cardinality {
-    /// The keys of several filters that share none, as the stages of a scalable filter; their errors are
-    /// independent. Saturated as soon as one is.
+    /// Adds up filters that have no keys in common, such as the stages of a scalable filter. Their
+    /// errors are independent. The sum is saturated if any filter is.
     fn sum<I: Iterator<Item = Cardinality>>(filters: I) -> Cardinality {
         let total = filters.map(Cardinality::estimate).try_fold((0.0, 0.0), |(value, variance), part| {
             part.map(|part| (value + part.value, variance + part.standard_error.powi(2)))
@@ -110,7 +112,7 @@ impl fmt::Display for Cardinality {
     }
 }
 
-/// What two sets have in common.
+/// The estimated sizes of two sets and of what they have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Overlap {
@@ -120,48 +122,52 @@ pub struct Overlap {
     pub right: Estimate,
     /// |A∪B|.
     pub union: Estimate,
-    /// |A∩B|, not below zero.
+    /// |A∩B|, at least zero.
     pub intersection: Estimate,
-    /// |A∩B| / |A∪B|, from 0 to 1; two empty sets are equal, which is 1.
+    /// |A∩B| / |A∪B|, from 0 to 1; 1 for two empty sets.
     pub jaccard: Estimate,
-    /// |A∩B| / |A|, the share of A that is in B, from 0 to 1; all of an empty set is.
+    /// |A∩B| / |A|, the share of A that is in B, from 0 to 1; 1 if A is empty.
     pub left_in_right: Estimate,
-    /// |A∩B| / |B|, the share of B that is in A.
+    /// |A∩B| / |B|, the share of B that is in A, from 0 to 1; 1 if B is empty.
     pub right_in_left: Estimate,
 }
 
-/// Where keys set bits: all that an estimate has to know of a filter.
+/// Where keys set bits, which is all that an estimate needs to know about a filter.
 ///
-/// A counting filter is the standard shape with its non-zero counters for set bits. A scalable filter is the
-/// sum of its stages.
+/// A counting filter has the standard shape, with its non-zero counters as set bits. For a scalable
+/// filter, sum the estimates of its stages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Shape {
-    /// `hashes` positions anywhere.
+    /// `hashes` positions anywhere in the filter.
     Standard {
-        /// Cells in all.
+        /// The number of cells.
         bits: u64,
-        /// Positions per key.
+        /// The number of positions per key.
         hashes: u32,
     },
     /// One position in each of `hashes` slices.
     Partitioned {
-        /// Cells of one slice.
+        /// The number of cells in one slice.
         slice_bits: u64,
-        /// Slices.
+        /// The number of slices.
         hashes: u32,
     },
     /// One position in each of the eight lanes of each line.
     Blocked {
-        /// Lines of 512 bits.
+        /// The number of lines of 512 bits.
         lines: u64,
-        /// Lines per key.
+        /// The number of lines per key.
         lines_per_key: u32,
     },
 }
 
 impl Shape {
-    /// The number of keys in a filter with so many bits set.
+    /// Estimates the number of keys in a filter with this many bits set.
+    ///
+    /// # Errors
+    ///
+    /// If the shape is invalid or has fewer than `set_bits` bits.
     pub fn cardinality(self, set_bits: u64) -> Result<Cardinality> {
         self.check()?;
         Ok(match self.load(set_bits)? {
@@ -170,8 +176,13 @@ impl Shape {
         })
     }
 
-    /// What two filters of this shape have in common, from the bits set in each and in their union (their
-    /// OR); `None` if the union is saturated.
+    /// Estimates the overlap of two filters of this shape from the number of bits set in each and
+    /// in their union (their OR). Returns `None` if the union is saturated.
+    ///
+    /// # Errors
+    ///
+    /// If the shape is invalid, or the three numbers cannot belong to two filters of this shape and
+    /// their union.
     pub fn overlap(self, left: u64, right: u64, union: u64) -> Result<Option<Overlap>> {
         self.check()?;
         let (Some(a), Some(b), Some(u)) = (self.load(left)?, self.load(right)?, self.load(union)?) else {
@@ -182,15 +193,16 @@ impl Shape {
             let needs = format!("from {fewest} to {most} set bits, as the union of {left} and {right} has");
             return Err(Error::parameter("union", union, needs));
         }
-        // Loads are keys per cell times k: in units of m/k keys.
+        // Loads are keys per cell times k, so they count keys in units of m/k.
         let shared = (a + b - u).max(0.0);
-        // Covariances of the three estimates, in units of m/k², and from them those of a + b - u.
+        // The covariances of the three estimates in units of m/k², and from them those
+        // of a + b - u.
         let (var_a, var_b, var_u, cov_ab) = (self.phi(a), self.phi(b), self.phi(u), self.phi(shared));
         let var_shared = var_u + 2.0 * cov_ab - var_a - var_b;
         let cov_shared_u = var_a + var_b - var_u;
         let cov_shared_single = cov_ab;
         let scale = self.cells() / self.bits_per_key();
-        // The quotient r of the shared part and a whole w: dr = (d shared - r dw) / w.
+        // For the quotient r of the shared part and a whole w: dr = (d shared - r dw) / w.
         let share = |whole: f64, var_whole: f64, covariance: f64| {
             if whole == 0.0 {
                 return Estimate::new(1.0, 0.0);
@@ -210,7 +222,7 @@ impl Shape {
         }))
     }
 
-    /// Cells in all.
+    /// Returns the number of cells.
     fn cells(self) -> f64 {
         match self {
             Shape::Standard { bits, .. } => bits as f64,
@@ -219,7 +231,7 @@ impl Shape {
         }
     }
 
-    /// Cells that one key sets, coincidences counted.
+    /// Returns the number of cells that one key sets, counting coincident positions separately.
     fn bits_per_key(self) -> f64 {
         f64::from(match self {
             Shape::Standard { hashes, .. } | Shape::Partitioned { hashes, .. } => hashes,
@@ -227,7 +239,8 @@ impl Shape {
         })
     }
 
-    /// The load c = k n / m that makes so many set bits most likely, or none if all are set.
+    /// Returns the load c = k n / m that makes this number of set bits most likely, or `None` if
+    /// all are set.
     fn load(self, set_bits: u64) -> Result<Option<f64>> {
         let (set, cells) = (set_bits as f64, self.cells());
         if set > cells {
@@ -240,13 +253,14 @@ impl Shape {
         Ok((set < cells).then(|| -(-set / cells).ln_1p()))
     }
 
-    /// The number of keys at a load, with its error.
+    /// Returns the number of keys at a load, with its standard error.
     fn keys(self, load: f64) -> Estimate {
         let scale = self.cells() / self.bits_per_key();
         Estimate::new(load * scale, self.phi(load) * scale * scale / self.cells())
     }
 
-    /// m times the covariance of the loads of two sets that share a load c (see the module's text).
+    /// Returns m times the covariance of the loads of two sets that share a load c (see the module
+    /// documentation).
     fn phi(self, c: f64) -> f64 {
         let phi = |c: f64| c.exp_m1() - c;
         match self {

@@ -17,16 +17,16 @@
 use super::rate::check_filter;
 use crate::{Error, Result};
 
-/// The most work an occupancy distribution is computed with: k·n·m. A few seconds.
+/// The largest k·n·m for which an occupancy distribution is computed. That takes a few seconds.
 const MAX_WORK: u128 = 1 << 33;
 
-/// The most hash functions of an alternating sum.
+/// The largest number of hash functions in an alternating sum.
 const MAX_ALTERNATING_HASHES: u32 = 20;
 
-/// The exact rate when the k positions of a key are drawn independently.
+/// Returns the exact rate when the k positions of a key are drawn independently.
 ///
-/// Follows the distribution of the number of set bits throw by throw: O(knm) at most, refused when k·n·m
-/// exceeds 2^33. All terms are positive, so at least ten digits are right whatever k.
+/// Follows the distribution of the number of set bits throw by throw, in O(knm) at most. All terms
+/// are positive, so at least ten digits are right for any k.
 ///
 /// ```
 /// # use umbel::sizing::rate;
@@ -34,13 +34,21 @@ const MAX_ALTERNATING_HASHES: u32 = 20;
 /// assert_eq!(rate::exact_distinct(2, 1, 2)?, 1.0);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If an argument is out of range, or k·n·m exceeds 2^33.
 pub fn exact(m: u64, n: u64, k: u32) -> Result<f64> {
     let set = Occupancy::after(m, n, k, Draw::Independent)?;
     Ok(set.expectation(|x| (x / m as f64).powf(f64::from(k))))
 }
 
-/// The exact rate when the k positions of a key are all different. Cost and limit as for [`exact`]; `k` is at
-/// most `m`.
+/// Returns the exact rate when the k positions of a key are all different. The cost is that of
+/// [`exact`].
+///
+/// # Errors
+///
+/// As [`exact`]; also if `k` exceeds `m`.
 pub fn exact_distinct(m: u64, n: u64, k: u32) -> Result<f64> {
     check_distinct(m, k)?;
     let set = Occupancy::after(m, n, k, Draw::Distinct)?;
@@ -48,11 +56,10 @@ pub fn exact_distinct(m: u64, n: u64, k: u32) -> Result<f64> {
     Ok(set.expectation(|x| (0..k).map(f64::from).map(|i| (x - i).max(0.0) / (m as f64 - i)).product()))
 }
 
-/// The value of [`exact`] by Grandi's recurrence, at any size.
+/// Computes the value of [`exact`] by Grandi's recurrence, at any size, in O(k²).
 ///
-/// ψ(h,m) = ψ(h-1,m) - (1-1/m)^(kn+h-1) ψ(h-1,m-1), ψ(0,m) = 1; the rate is ψ(k,m). O(k²). The terms
-/// alternate: k above 20 is refused, and so is a rate so small beside them that fewer than four digits would
-/// survive.
+/// ψ(h,m) = ψ(h-1,m) - (1-1/m)^(kn+h-1) ψ(h-1,m-1), ψ(0,m) = 1; the rate is ψ(k,m). The terms
+/// alternate, so rounding limits k and the rate.
 ///
 /// ```
 /// # use umbel::sizing::rate;
@@ -61,6 +68,11 @@ pub fn exact_distinct(m: u64, n: u64, k: u32) -> Result<f64> {
 /// assert!(excess > 0.0 && excess < 1e-6, "the classic formula is fine for large filters");
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If an argument is out of range, `k` is above 20, or the rate is so small beside the terms that
+/// fewer than four digits would survive.
 pub fn exact_recurrence(m: u64, n: u64, k: u32) -> Result<f64> {
     check_filter(m, n, k)?;
     check_alternating(k)?;
@@ -68,12 +80,12 @@ pub fn exact_recurrence(m: u64, n: u64, k: u32) -> Result<f64> {
         return Ok(0.0);
     }
     let throws = f64::from(k) * n as f64;
-    // Cell j holds ψ(h, m-j), and the same with every minus a plus: the size against which rounding counts.
+    // Cell j holds ψ(h, m-j), and the same with every minus replaced by a plus: the magnitude
+    // against which the rounding error is judged.
     let mut psi = vec![(1.0, 1.0); k as usize + 1];
     for h in 1..=k {
         for j in 0..=(k - h) {
-            // With one cell left every throw hits it. Below that nothing is left, and the weight is zero,
-            // too.
+            // With one cell left every throw hits it. With none left the weight is zero, too.
             let cells = m.saturating_sub(u64::from(j));
             let missed = if cells > 1 {
                 ((throws + f64::from(h - 1)) * (-1.0 / cells as f64).ln_1p()).exp()
@@ -90,9 +102,13 @@ pub fn exact_recurrence(m: u64, n: u64, k: u32) -> Result<f64> {
     surviving(value, size, k)
 }
 
-/// The value of [`exact_distinct`] by inclusion and exclusion, at any size.
+/// Computes the value of [`exact_distinct`] by inclusion and exclusion, at any size, in O(k²).
 ///
-/// Σ (-1)^j C(k,j) [C(m-j,k)/C(m,k)]^n over j = 0..=k. O(k²), with the limits of [`exact_recurrence`].
+/// Σ (-1)^j C(k,j) [C(m-j,k)/C(m,k)]^n over j = 0..=k.
+///
+/// # Errors
+///
+/// As [`exact_recurrence`]; also if `k` exceeds `m`.
 pub fn exact_distinct_sum(m: u64, n: u64, k: u32) -> Result<f64> {
     check_filter(m, n, k)?;
     check_distinct(m, k)?;
@@ -102,8 +118,9 @@ pub fn exact_distinct_sum(m: u64, n: u64, k: u32) -> Result<f64> {
     }
     let (mut value, mut size, mut choose) = (0.0, 0.0, 1.0);
     for j in 0..=k {
-        // ln C(m-j,k)/C(m,k) as a sum of k logarithms near zero: no factorial, no log-gamma, no cancellation.
-        // A factor that reaches zero makes it minus infinity, and the term zero, as it should.
+        // ln C(m-j,k)/C(m,k) as a sum of k logarithms near zero: no factorial, no log-gamma, no
+        // cancellation. A factor that reaches zero makes the sum minus infinity and the term zero,
+        // as required.
         let avoid: f64 = (0..k).map(|i| (-f64::from(j) / (m - u64::from(i)) as f64).max(-1.0).ln_1p()).sum();
         let term = choose * (n as f64 * avoid).exp();
         value += if j % 2 == 0 { term } else { -term };
@@ -127,8 +144,8 @@ struct Occupancy {
 }
 
 impl Occupancy {
-    /// Probabilities below this are dropped at both ends. They are far too small to count, and would soon be
-    /// subnormal numbers, which most processors handle a hundred times slower.
+    /// Probabilities below this are dropped at both ends. They are far too small to matter, and
+    /// would soon become subnormal numbers, which most processors handle a hundred times slower.
     const NEGLIGIBLE: f64 = 1e-290;
 
     fn after(m: u64, n: u64, k: u32, draw: Draw) -> Result<Self> {
@@ -139,7 +156,7 @@ impl Occupancy {
             return Err(Error::parameter("k*n*m", work, needs));
         }
         let throws = n * u64::from(k);
-        // At most the root of 2^33.
+        // At most the square root of 2^33.
         let most = throws.min(m) as usize;
         let cells = m as f64;
         let mut weights = vec![0.0; most + 1];
@@ -147,10 +164,10 @@ impl Occupancy {
         let (mut low, mut high) = (0, 0);
         for throw in 0..throws {
             if low as u64 == m {
-                break; // every bit is set, and stays so
+                break; // every bit is set and stays set
             }
-            // A distinct position avoids those this key has drawn already. They are among the set bits, so
-            // the number of set bits alone still decides what happens next.
+            // A distinct position avoids those that this key has already drawn. They are among the
+            // set bits, so the next step still depends on the number of set bits alone.
             let drawn = if draw == Draw::Distinct { (throw % u64::from(k)) as f64 } else { 0.0 };
             let open = cells - drawn;
             high = (high + 1).min(most);
@@ -158,7 +175,8 @@ impl Occupancy {
                 let set = x as f64;
                 weights[x] = (weights[x] * (set - drawn) + weights[x - 1] * (cells - set + 1.0)) / open;
             }
-            // The lowest cell has no neighbour below it; from an empty filter the first throw always leaves.
+            // The lowest cell has no neighbour below it, and the first throw always leaves the
+            // empty state.
             if low == 0 {
                 weights[0] = 0.0;
             }
@@ -194,7 +212,8 @@ fn check_alternating(k: u32) -> Result<()> {
     Err(Error::parameter("k", k, "at most 20 hash functions: beyond, the alternating sum has no digits left"))
 }
 
-/// The value of an alternating sum, if rounding left anything of it: `size` is the sum of its absolute terms.
+/// Returns the value of an alternating sum if enough of it survives rounding; `size` is the sum of
+/// its absolute terms.
 fn surviving(value: f64, size: f64, k: u32) -> Result<f64> {
     let noise = 8.0 * f64::EPSILON * size;
     if noise <= 1e-4 * value {
@@ -213,7 +232,7 @@ mod tests {
         (value / expected - 1.0).abs() <= relative
     }
 
-    /// m, n, k; the exact rate of independent and of different positions.
+    /// m, n, k; then the exact rate for independent and for different positions.
     const REFERENCE: [(u64, u64, u32, f64, f64); 7] = [
         (2, 1, 2, 0.625, 1.0),
         (10, 3, 3, 0.24718495681, 0.25107696759),
@@ -266,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_approximations_are_too_low_by_much_for_small_filters_and_little_for_large() {
+    fn the_approximations_are_far_too_low_for_small_filters_only() {
         let low = |rate: f64, truth: f64| 100.0 * (1.0 - rate / truth);
         let truth = exact(128, 8, 11).unwrap();
         assert!((low(classic(128, 8, 11).unwrap(), truth) - 12.0).abs() < 0.1);
@@ -282,10 +301,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_well_is_refused() {
+    fn inaccurate_computations_are_refused() {
         assert!(exact(1 << 20, 1 << 12, 7).is_err(), "too much work");
-        assert!(exact(1 << 20, 10, 7).is_ok(), "large, but nearly empty");
-        assert_eq!(exact(1, 1 << 33, 1).unwrap(), 1.0, "small, and full at once");
+        assert!(exact(1 << 20, 10, 7).is_ok(), "large but nearly empty");
+        assert_eq!(exact(1, 1 << 33, 1).unwrap(), 1.0, "small and full immediately");
         assert!(exact_recurrence(1 << 20, 100_000, 21).is_err(), "too many hash functions");
         assert!(exact_recurrence(1 << 20, 10, 12).is_err(), "a rate of 1e-48 is below the rounding");
         assert!(exact_distinct_sum(1 << 20, 10, 12).is_err());

@@ -1,6 +1,6 @@
-//! What the experiments in the tests of this module share.
+//! Random numbers and statistics for the experiments in the tests of this module.
 
-/// A small generator (SplitMix64).
+/// A small generator (`SplitMix64`).
 pub struct Random(pub u64);
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// Mean and standard deviation of what an experiment gave, build by build.
+/// Returns the mean and the standard deviation of the results of an experiment, one per build.
 pub fn moments(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -1,13 +1,13 @@
-//! The rate of a [Floom filter](crate::floom::Floom), and why the filter does not pay.
+//! The rate of a [Floom filter](crate::floom::Floom), and why the filter is not worth its memory.
 //!
 //! A standard filter of M bits in b regions also stores which *patterns* of regions its keys have
 //! hit. A non-member passes if its k bits are set and some key had its pattern. The second happens
 //! with probability
 //!
-//! > F = Σ C(b,j) π_j (1-(1-π_j)^n) over j = 1..=min(b,k), π_j = Surj(k,j) / b^k
+//! > `F = Σ C(b,j) π_j (1-(1-π_j)^n)` over `j = 1..=min(b,k)`, `π_j = Surj(k,j) / b^k`
 //!
-//! where π_j is the probability of one given pattern of j regions, and Surj(k,j) counts the ways to
-//! throw k balls so that each of j boxes gets one. The two events are nearly independent, so the
+//! where `π_j` is the probability of one given pattern of j regions, and Surj(k,j) counts the ways
+//! to throw k balls so that each of j boxes gets one. The two events are nearly independent, so the
 //! rate is that of the standard filter times F. A larger standard filter in the same memory always
 //! has a lower rate; see [`crate::floom`].
 //!
@@ -23,21 +23,30 @@
 //!
 //! # References
 //!
-//! * F. E. Schierz. *Bloomfilter: Wie zuverlässig ist Probabilismus.* UbiSys Seminar, TU
+//! * F. E. Schierz. *Bloomfilter: Wie zuverlässig ist Probabilismus.* `UbiSys` Seminar, TU
 //!   Bergakademie Freiberg, 2022. `Schierz22`
 
 use super::{check, rate as standard};
 use crate::{Error, Result};
 
-/// The most regions of a filter: a table of 2^24 bits.
+/// The largest number of regions: a table of 2^24 bits.
 pub const MAX_REGIONS: u32 = 24;
 
-/// The rate after `n` keys: the standard filter's times the probability that a stranger's pattern has been seen.
+/// Returns the rate after `n` keys: that of the standard filter times the probability that the
+/// pattern of a non-member has been seen.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn rate(bits: u64, n: u64, k: u32, regions: u32) -> Result<f64> {
     Ok(standard::classic(bits, n, k)? * seen(regions, k, n)?)
 }
 
-/// F: the probability that the pattern of a stranger is that of one of `n` keys.
+/// Returns F: the probability that a non-member has the pattern of one of `n` keys.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn seen(regions: u32, k: u32, n: u64) -> Result<f64> {
     check::load(n)?;
     if n == 0 {
@@ -48,13 +57,18 @@ pub fn seen(regions: u32, k: u32, n: u64) -> Result<f64> {
     Ok(hit.iter().zip(&pattern).map(|(hit, p)| hit * seen(p)).sum())
 }
 
-/// π_j for j = 0..=min(k, regions): the probability that exactly these j regions are hit by k probes.
+/// Returns `π_j` for j = 0..=min(k, regions): the probability that k probes hit exactly these j
+/// regions.
+///
+/// # Errors
+///
+/// If `regions` is zero, or `k` is out of range.
 pub fn pattern_probabilities(regions: u32, k: u32) -> Result<Vec<f64>> {
     Ok(throw(regions, k)?.1)
 }
 
-/// How many of the 2^b patterns a key can have: those of 1 to min(k, b) regions. All others are wasted, unless the
-/// patterns are ranked.
+/// Returns how many of the 2^b patterns a key can have: those of 1 to min(k, b) regions. The bits
+/// of all other patterns are wasted, unless the patterns are ranked.
 ///
 /// ```
 /// use umbel::sizing::floom::reachable_patterns;
@@ -63,27 +77,36 @@ pub fn pattern_probabilities(regions: u32, k: u32) -> Result<Vec<f64>> {
 /// assert_eq!(reachable_patterns(8, 4)?, 162);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If `regions` is not from 1 to [`MAX_REGIONS`], or `k` is out of range.
 pub fn reachable_patterns(regions: u32, k: u32) -> Result<u64> {
     check_regions(regions)?;
     check::hashes(k)?;
     let mut choices = 1;
     let mut patterns = 0;
     for j in 1..=u64::from(k.min(regions)) {
-        // C(b,j) = C(b,j-1) (b-j+1) / j, whole at every step.
+        // C(b,j) = C(b,j-1) (b-j+1) / j is a whole number at every step.
         choices = choices * (u64::from(regions) - j + 1) / j;
         patterns += choices;
     }
     Ok(patterns)
 }
 
-/// How many bits the patterns take: one for each that is reachable if they are ranked, else one for each of the 2^b.
+/// Returns the bits that the patterns take: one per reachable pattern if they are ranked, otherwise
+/// one for each of the 2^b.
+///
+/// # Errors
+///
+/// As [`reachable_patterns`].
 pub fn pattern_bits(regions: u32, k: u32, ranked: bool) -> Result<u64> {
     let reachable = reachable_patterns(regions, k)?;
     Ok(if ranked { reachable } else { 1 << regions })
 }
 
-/// The regions for a filter of `bits` bits unless something else is asked for: as many as keep the table of patterns
-/// below a sixteenth of it, but from 4 to 16.
+/// Returns the default number of regions for a filter of `bits` bits: as many as keep the table of
+/// patterns below a sixteenth of the filter, but from 4 to 16.
 pub fn default_regions(bits: u64) -> u32 {
     (bits / 16).max(1).ilog2().clamp(4, 16)
 }
@@ -95,9 +118,11 @@ pub(crate) fn check_regions(regions: u32) -> Result<()> {
     Err(Error::parameter("regions", regions, "1 to 24 regions, whose patterns take 2^24 bits"))
 }
 
-/// After k throws into b regions, for each j: the probability that j of them are hit, and that j given ones are.
+/// Returns two probabilities for each j after k throws into b regions: that any j of them are hit,
+/// and that j given ones are.
 ///
-/// Throw by throw, in sums of positive terms; the alternating sum for Surj loses its digits as j grows.
+/// Computed throw by throw, in sums of positive terms; the alternating sum for Surj loses its
+/// digits as j grows.
 fn throw(regions: u32, k: u32) -> Result<(Vec<f64>, Vec<f64>)> {
     check::hashes(k)?;
     if regions == 0 {
@@ -150,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn reachable_patterns_are_counted_by_looking() {
+    fn reachable_patterns_match_a_direct_count() {
         for regions in 1..=12 {
             for k in 1..=14 {
                 let count = (1u32..1 << regions).filter(|pattern| pattern.count_ones() <= k).count();
@@ -163,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_numbers_and_nonsense_is_refused() {
+    fn edge_cases_are_finite_and_nonsense_is_refused() {
         assert_eq!(seen(16, 7, 0).unwrap(), 0.0);
         // With one region there is one pattern, and the first key sets it.
         assert_eq!(seen(1, 7, 1).unwrap(), 1.0);

@@ -1,7 +1,7 @@
-//! Static sets: how many bits a fingerprint has for a rate. The number of cells is the business of
+//! Static sets: the fingerprint length for a rate. The number of cells is computed by
 //! [`retrieval`](super::retrieval).
 //!
-//! A non-member is reported when its cells give its fingerprint by chance, with probability 2^-w
+//! A non-member is reported when its cells happen to yield its fingerprint, with probability 2^-w
 //! for w bits. There are 1.13 to 1.15 cells per key.
 //!
 //! # References
@@ -14,18 +14,22 @@
 use super::check;
 use crate::{Error, Result};
 
-/// The narrowest fingerprint.
+/// The shortest fingerprint, in bits.
 pub const MIN_FINGERPRINT_BITS: u32 = 4;
 
-/// The widest fingerprint.
+/// The longest fingerprint, in bits.
 pub const MAX_FINGERPRINT_BITS: u32 = 32;
 
-/// The bits of a fingerprint that keep a rate: the fewest `w` with `2^-w <= p`.
+/// Returns the fewest bits `w` of a fingerprint that meet a rate: `2^-w <= p`.
 ///
 /// ```
 /// use umbel::sizing::fuse;
 /// assert_eq!([0.01, 0.001, 1.0 / 256.0].map(|p| fuse::bits_for(p).unwrap()), [7, 10, 8]);
 /// ```
+///
+/// # Errors
+///
+/// If `p` is out of range or below 2^-32.
 pub fn bits_for(p: f64) -> Result<u32> {
     check::rate(p)?;
     let fits = |bits: &u32| rate(*bits) <= p;
@@ -40,12 +44,16 @@ pub fn bits_for(p: f64) -> Result<u32> {
     })
 }
 
-/// The rate of fingerprints of so many bits.
+/// Returns the rate of fingerprints of this many bits.
 pub fn rate(bits: u32) -> f64 {
     0.5f64.powi(bits as i32)
 }
 
-/// The same bits, unless there are too few or too many.
+/// Returns `bits` if it is a valid fingerprint length.
+///
+/// # Errors
+///
+/// If `bits` is below [`MIN_FINGERPRINT_BITS`] or above [`MAX_FINGERPRINT_BITS`].
 pub fn check_bits(bits: u32) -> Result<u32> {
     if (MIN_FINGERPRINT_BITS..=MAX_FINGERPRINT_BITS).contains(&bits) {
         return Ok(bits);

@@ -1,4 +1,4 @@
-//! The mathematics by which filters are sized: how many bits, how many hash functions, which rate.
+//! The mathematics of sizing filters: how many bits, how many hash functions, which rate.
 //!
 //! The functions are pure. Nothing here allocates a filter, reads a file or computes a hash. Plans
 //! and builds both use these functions, so a printed plan and the filter that is built cannot
@@ -46,8 +46,8 @@
 //! Every function checks its input and returns a typed error for values that make no sense: a rate
 //! outside (0, 1), or a capacity, size or number of hash functions that is zero or above
 //! [`MAX_KEYS`], [`MAX_BITS`] or [`MAX_HASHES`]. Where `n` is a load and not a capacity, zero is a
-//! valid value: an empty filter. Within the limits all answers are immediate, except those of the
-//! exact analysers of small filters.
+//! valid value: it describes an empty filter. Within these limits every function returns
+//! immediately, except for the exact rates of small filters.
 //!
 //! The modules name the papers they follow; `docs/references.md` in the repository lists them all.
 //!
@@ -94,13 +94,14 @@ pub const MAX_BITS: u64 = 1 << 48;
 /// The largest capacity or load, in keys.
 pub const MAX_KEYS: u64 = 1 << 48;
 
-/// The most hash functions: enough for any rate that `f64` can express, and a bound for every loop over them.
+/// The largest number of hash functions: enough for any rate that `f64` can express, and a bound
+/// for every loop over them.
 pub const MAX_HASHES: u32 = 1024;
 
-/// The smallest value of a range that satisfies a predicate which, once true, stays true.
+/// Returns the smallest value of a range that satisfies a predicate which, once true, stays true.
 ///
-/// The sizing rules are inverted by bisection on the rate itself, not by a second set of inverse formulas:
-/// what is promised is then, to the last bit, what the forward formula says.
+/// The sizing rules are inverted by bisection on the rate itself, not by a second set of inverse
+/// formulas. The promised rate is therefore exactly the value of the forward formula.
 pub(crate) fn least(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut low, mut high) = range.into_inner();
     if !holds(high) {
@@ -117,7 +118,7 @@ pub(crate) fn least(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64) ->
     Some(low)
 }
 
-/// The greatest value of a range that satisfies a predicate which, once false, stays false.
+/// Returns the greatest value of a range that satisfies a predicate which, once false, stays false.
 pub(crate) fn greatest(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64) -> bool) -> Option<u64> {
     let end = *range.end();
     let start = *range.start();
@@ -128,12 +129,12 @@ pub(crate) fn greatest(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64)
     }
 }
 
-/// The checks every public function makes on its input.
+/// The input checks shared by the public functions.
 pub(crate) mod check {
     use super::{MAX_BITS, MAX_HASHES, MAX_KEYS};
     use crate::{Error, Result};
 
-    /// A number of keys to plan for.
+    /// Checks a number of keys to plan for.
     pub fn capacity(n: u64) -> Result<()> {
         if (1..=MAX_KEYS).contains(&n) {
             return Ok(());
@@ -141,7 +142,7 @@ pub(crate) mod check {
         Err(Error::parameter("n", n, "a number of keys from 1 to 2^48"))
     }
 
-    /// A number of keys already inserted: none is fine.
+    /// Checks a number of keys already inserted, which may be zero.
     pub fn load(n: u64) -> Result<()> {
         if n <= MAX_KEYS {
             return Ok(());
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_arguments_are_refused() {
         assert!(check::capacity(0).is_err() && check::capacity(MAX_KEYS + 1).is_err());
         assert!(check::load(0).is_ok() && check::load(MAX_KEYS + 1).is_err());
         assert!(check::bits(0).is_err() && check::bits(MAX_BITS + 1).is_err());

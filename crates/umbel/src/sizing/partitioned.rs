@@ -1,10 +1,11 @@
-//! Partitioned filters: k slices of s bits, and one position of every key in each.
+//! Partitioned filters: k slices of s bits, with one position per key in each.
 //!
-//! Every key sets exactly k bits, and the slices are independent. So the rate fill^k is exact here
+//! Every key sets exactly k bits, and the slices are independent, so the rate fill^k is exact here
 //! and not an approximation. At equal memory it is a little above the rate of a standard filter.
 //!
-//! A slice holds `s ln 2` keys: then half of its bits are set. The well-known `M (ln 2)^2 / |ln p|`
-//! divides by a real number of slices and promises a little more than whole slices can hold.
+//! A slice of s bits holds `s ln 2` keys: half of its bits are then set. The well-known `M (ln 2)^2
+//! / |ln p|` divides by a real number of slices and promises slightly more than whole slices can
+//! hold.
 //!
 //! ```
 //! use umbel::sizing::{PartitionedParams, partitioned};
@@ -41,22 +42,26 @@ pub struct PartitionedParams {
     pub slice_bits: u64,
     /// k: the number of slices, each with its own hash function.
     pub hashes: u32,
-    /// M = k s: the bits there really are.
+    /// M = k s: the actual number of bits.
     pub bits: u64,
-    /// The rate when `capacity` keys are in.
+    /// The rate with `capacity` keys inserted.
     pub rate: f64,
 }
 
 impl PartitionedParams {
-    /// The filter for `n` keys at rate `p`: k = ceil(log2 1/p) slices of ceil(n / ln 2) bits, half full at
-    /// capacity.
+    /// Plans a filter for `n` keys at rate `p`: k = ceil(log2 1/p) slices of ceil(n / ln 2) bits,
+    /// half full at capacity.
     ///
-    /// The rate is 2^-k, which is below `p` unless that is a power of two;
+    /// The rate is 2^-k, which is below `p` unless `p` is a power of two;
     /// [`for_hashes`](Self::for_hashes) trades the difference for memory.
+    ///
+    /// # Errors
+    ///
+    /// If an argument is out of range, or the filter would need more than [`MAX_BITS`].
     pub fn for_capacity(n: u64, p: f64) -> Result<Self> {
         let k = hashes(p)?;
         let smallest = Self::for_hashes(n, p, k)?;
-        // At a power of two the last bit counts: (1-1/s)^n is a little less than e^(-n/s).
+        // At a power of two the last bit matters: (1-1/s)^n is slightly less than e^(-n/s).
         let slice_bits = ((n as f64 / LN_2).ceil() as u64).max(smallest.slice_bits);
         if slice_bits > MAX_BITS / u64::from(k) {
             return Err(too_large(n, p));
@@ -64,7 +69,11 @@ impl PartitionedParams {
         Ok(Self::new(slice_bits, n, k))
     }
 
-    /// The filter for `n` keys with the smallest `k` slices that keep rate `p`.
+    /// Plans a filter for `n` keys with the smallest `k` slices that meet rate `p`.
+    ///
+    /// # Errors
+    ///
+    /// If an argument is out of range, or the filter would need more than [`MAX_BITS`].
     pub fn for_hashes(n: u64, p: f64, k: u32) -> Result<Self> {
         check::capacity(n)?;
         check::rate(p)?;
@@ -73,8 +82,12 @@ impl PartitionedParams {
         slice_bits.map(|s| Self::new(s, n, k)).ok_or_else(|| too_large(n, p))
     }
 
-    /// The filter of `k` slices in at least `bits` bits: slices are rounded up to whole bits, so that
-    /// [`bits`](Self::bits) may come out up to k - 1 larger. Its capacity fills half of them.
+    /// Plans a filter of `k` slices with at least `bits` bits. Slices are rounded up to whole bits,
+    /// so [`bits`](Self::bits) may be up to k - 1 larger. At capacity half of the bits are set.
+    ///
+    /// # Errors
+    ///
+    /// If an argument is out of range, or the slices have no room for a key.
     pub fn for_bits(bits: u64, k: u32) -> Result<Self> {
         check::bits(bits)?;
         check::hashes(k)?;
@@ -85,7 +98,12 @@ impl PartitionedParams {
         Ok(Self::new(slice_bits, capacity(slice_bits)?, k))
     }
 
-    /// As [`for_bits`](Self::for_bits), with the most keys that keep rate `p`, however full they make the slices.
+    /// As [`for_bits`](Self::for_bits), with the most keys that meet rate `p`, however full the
+    /// slices become.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_bits`](Self::for_bits); also if not even one key fits at rate `p`.
     pub fn for_bits_hashes_and_rate(bits: u64, k: u32, p: f64) -> Result<Self> {
         check::rate(p)?;
         let Self { slice_bits, .. } = Self::for_bits(bits, k)?;
@@ -94,8 +112,12 @@ impl PartitionedParams {
         Ok(Self::new(slice_bits, n.ok_or_else(needs)?, k))
     }
 
-    /// As [`for_bits`](Self::for_bits), with k = ceil(log2 1/p) slices. Where they are so short that half filling
-    /// them would exceed `p`, the capacity is the most keys that do not.
+    /// As [`for_bits`](Self::for_bits), with k = ceil(log2 1/p) slices. Where the slices are so
+    /// short that half filling them would exceed `p`, the capacity is the most keys that do not.
+    ///
+    /// # Errors
+    ///
+    /// As [`for_bits`](Self::for_bits); also if not even one key fits at rate `p`.
     pub fn for_bits_and_rate(bits: u64, p: f64) -> Result<Self> {
         let half_full = Self::for_bits(bits, hashes(p)?)?;
         let keeps = |n| unchecked_rate(half_full.slice_bits, n, half_full.hashes) <= p;
@@ -110,7 +132,11 @@ impl PartitionedParams {
     }
 }
 
-/// The number of slices for rate `p`: ceil(log2 1/p).
+/// Returns the number of slices for rate `p`: ceil(log2 1/p).
+///
+/// # Errors
+///
+/// If `p` is out of range or below 2^-1024.
 pub fn hashes(p: f64) -> Result<u32> {
     let slices = standard::information_minimum(p)?.ceil();
     if slices > f64::from(MAX_HASHES) {
@@ -120,7 +146,11 @@ pub fn hashes(p: f64) -> Result<u32> {
     Ok(slices as u32)
 }
 
-/// The keys that half fill a slice: floor(s ln 2).
+/// Returns the number of keys that half fill a slice: floor(s ln 2).
+///
+/// # Errors
+///
+/// If `slice_bits` is below 2 or out of range.
 pub fn capacity(slice_bits: u64) -> Result<u64> {
     check::bits(slice_bits)?;
     let n = (slice_bits as f64 * LN_2) as u64;
@@ -130,19 +160,31 @@ pub fn capacity(slice_bits: u64) -> Result<u64> {
     Ok(n)
 }
 
-/// The capacity M (ln 2)^2 / |ln p| of the literature, in keys. Slightly optimistic: no whole number of
-/// slices of whole bits gets there.
+/// Returns the capacity M (ln 2)^2 / |ln p| of the literature, in keys. It is slightly optimistic:
+/// no whole number of slices of whole bits reaches it.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn nominal_capacity(bits: u64, p: f64) -> Result<f64> {
     check::bits(bits)?;
     Ok(bits as f64 / standard::bits_per_key(p)?)
 }
 
-/// Expected share of set bits after `n` keys: 1-(1-1/s)^n, in each slice and in all.
+/// Returns the expected share of set bits after `n` keys, in each slice and in all: 1-(1-1/s)^n.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn expected_fill(slice_bits: u64, n: u64) -> Result<f64> {
     standard::expected_fill(slice_bits, n, 1)
 }
 
-/// The rate of `k` slices of `slice_bits` bits after `n` keys: fill^k.
+/// Returns the rate of `k` slices of `slice_bits` bits after `n` keys: fill^k.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn rate(slice_bits: u64, n: u64, k: u32) -> Result<f64> {
     standard::check_filter(slice_bits, n, k)?;
     Ok(unchecked_rate(slice_bits, n, k))
@@ -162,8 +204,9 @@ mod tests {
     use crate::sizing::MAX_KEYS;
 
     #[test]
-    fn the_table_of_almeida_comes_out_and_its_optimism_with_it() {
-        // p, k, s rounded down as printed, n as printed, n before cutting, keys that half fill a slice.
+    fn the_table_of_almeida_is_reproduced_and_is_optimistic() {
+        // p, k, s rounded down as printed, n as printed, n before truncation, keys that half fill a
+        // slice.
         let table = [
             (1e-3, 10, 26214, 18232, 18232.82, 18170),
             (1e-4, 14, 18724, 13674, 13674.62, 12978),
@@ -180,7 +223,7 @@ mod tests {
             assert_eq!(capacity(s).unwrap(), half_full);
             assert!((expected_fill(s, half_full).unwrap() - 0.5).abs() < 1e-4);
             assert!(rate(s, half_full, k).unwrap() < p && half_full < printed);
-            // Rounded up, the slices are whole and the size reported is real.
+            // Rounded up, the slices are whole and the reported size is the actual size.
             let params = PartitionedParams::for_bits_and_rate(bits, p).unwrap();
             assert_eq!((params.slice_bits, params.bits), (s + 1, u64::from(k) * (s + 1)));
             assert!(params.capacity >= half_full && params.rate < p);
@@ -216,7 +259,8 @@ mod tests {
                 assert!(capacity(params.slice_bits).unwrap() >= n, "n {n} p {p}");
                 assert_eq!(params.bits, params.slice_bits * u64::from(params.hashes));
                 assert!(expected_fill(params.slice_bits, n).unwrap() <= 0.5 + 0.2 / params.slice_bits as f64);
-                // As small as half-full slices can be: a bit for rounding, a half for (1-1/s)^s < 1/e.
+                // As small as half-full slices can be: one bit for rounding, half a bit for
+                // (1-1/s)^s < 1/e.
                 assert!(params.slice_bits as f64 <= n as f64 / LN_2 + 1.5, "n {n} p {p}");
                 let smallest = PartitionedParams::for_hashes(n, p, params.hashes).unwrap();
                 assert!(smallest.bits <= params.bits && smallest.rate <= p);
@@ -225,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_arguments_are_refused() {
         assert!(PartitionedParams::for_capacity(0, 0.01).is_err());
         assert!(PartitionedParams::for_capacity(MAX_KEYS, 0.01).is_err());
         assert!(PartitionedParams::for_capacity(10, f64::NAN).is_err());

@@ -1,4 +1,4 @@
-//! How the best number of hash functions, which is a real number, becomes a whole one.
+//! Rounding policies for the number of hash functions, whose optimum is rarely a whole number.
 
 use super::{MAX_HASHES, check, rate};
 use crate::{Error, Result};
@@ -6,8 +6,8 @@ use std::f64::consts::LN_2;
 use std::fmt;
 use std::str::FromStr;
 
-/// How the best number of hash functions, (m/n) ln 2, becomes a whole number (at least 1, at most
-/// [`MAX_HASHES`]).
+/// How the best number of hash functions, (m/n) ln 2, is rounded to a whole number (at least 1, at
+/// most [`MAX_HASHES`]).
 ///
 /// ```
 /// use umbel::sizing::{KPolicy, Params};
@@ -22,24 +22,25 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KPolicy {
-    /// To the nearest whole number.
+    /// Rounds to the nearest whole number.
     #[default]
     Round,
-    /// Up. Where the fraction is small this is both slower and worse: 0.0510 instead of 0.0503 above.
+    /// Rounds up. Where the fraction is small this is both slower and worse: a rate of 0.0510
+    /// instead of 0.0503 in the example above.
     Ceil,
-    /// Down or up, whichever gives the lower rate.
+    /// Rounds down or up, whichever has the lower rate.
     Best,
-    /// As [`Best`](KPolicy::Best) for a given number of bits. Where the bits are free, as many as make the
-    /// classic formula give no more than the rate asked for, and the number of hash functions that needs
-    /// fewest. The other policies may miss the rate by a fraction of a per cent, since k is whole.
+    /// For a given number of bits, the same as [`Best`](KPolicy::Best). Otherwise chooses the
+    /// smallest filter whose rate by the classic formula does not exceed the requested rate. The
+    /// other policies may miss the rate by a fraction of a per cent, because k is a whole number.
     Strict,
 }
 
 impl KPolicy {
-    /// Every policy, for help texts and experiments.
+    /// All policies, for help texts and experiments.
     pub const ALL: [KPolicy; 4] = [KPolicy::Round, KPolicy::Ceil, KPolicy::Best, KPolicy::Strict];
 
-    /// The name by which it is written and read.
+    /// Returns the name used in text.
     pub fn name(self) -> &'static str {
         match self {
             KPolicy::Round => "round",
@@ -49,7 +50,11 @@ impl KPolicy {
         }
     }
 
-    /// The number of hash functions for `n` keys in `m` bits.
+    /// Returns the number of hash functions for `n` keys in `m` bits.
+    ///
+    /// # Errors
+    ///
+    /// If `m` or `n` is out of range.
     pub fn hashes(self, m: u64, n: u64) -> Result<u32> {
         check::bits(m)?;
         check::capacity(n)?;
@@ -65,9 +70,9 @@ impl KPolicy {
     }
 }
 
-/// A count of hash functions within the limits.
+/// Converts to a number of hash functions within the limits.
 fn whole(k: f64) -> u32 {
-    // In range by the clamp.
+    // In range because of the clamp.
     k.clamp(1.0, f64::from(MAX_HASHES)) as u32
 }
 

@@ -1,8 +1,7 @@
 //! Quotient filters: S slots, each with a remainder of r bits and three bits of metadata.
 //!
-//! The filter stores the multiset of fingerprints exactly, one of S 2^r numbers for each key. So it
-//! errs in one case only, when a non-member has the fingerprint of a member, and the rate is exact
-//! at every size:
+//! The filter stores the multiset of fingerprints exactly, one of S 2^r numbers for each key. It
+//! errs only when a non-member has the fingerprint of a member, so the rate is exact at every size:
 //!
 //! > p = 1 - (1 - 1 / (S 2^r))^n, about n / (S 2^r) = load / 2^r
 //!
@@ -30,24 +29,26 @@ use super::{MAX_BITS, MAX_KEYS, check, greatest, least};
 use crate::memory::{LINE_BITS, LINE_BYTES};
 use crate::{Error, Result};
 
-/// The share of slots that are filled at capacity, unless another is asked for. The literature goes up to 0.9, which takes a
-/// tenth less memory; but what lies together grows with 1 / (1 - load)^2, and lookups take half as long again.
+/// The default share of slots that are filled at capacity. The literature goes up to 0.9, which
+/// takes a tenth less memory; but the length of clusters grows with 1 / (1 - load)^2, and lookups
+/// then take half as long again.
 pub const LOAD: f64 = 0.8;
 
-/// The share of slots that can be filled at all. Beyond it every insertion would move hundreds of slots.
+/// The largest share of slots that can be filled. Beyond it every insertion would move hundreds of
+/// slots.
 pub const MAX_LOAD: f64 = 0.95;
 
-/// Slots come in blocks of so many.
+/// The number of slots in a block.
 pub const BLOCK: u64 = 64;
 
-/// The bits of a slot beside its remainder.
+/// The bits of a slot besides its remainder.
 pub const METADATA_BITS: u32 = 3;
 
-/// The longest remainder: with the 2^6 slots of a block the fingerprints are 2^63.
+/// The longest remainder, in bits: with the 2^6 slots of a block there are 2^63 fingerprints.
 pub const MAX_REMAINDER_BITS: u32 = 57;
 
-/// Blocks behind the last one in which a key can be at home, for what it pushes to the right. At the highest load a key
-/// lies more than 512 slots from home with a probability below 1e-22.
+/// Blocks after the last one that is the home of keys, for keys that are pushed to the right. At
+/// the highest load a key lies more than 512 slots from its home with a probability below 1e-22.
 const OVERFLOW_BLOCKS: u64 = 8;
 
 /// The parameters of a quotient filter.
@@ -56,23 +57,24 @@ const OVERFLOW_BLOCKS: u64 = 8;
 pub struct QuotientParams {
     /// n: the number of keys planned for.
     pub capacity: u64,
-    /// S: the slots in which a key can be at home, a multiple of 64.
+    /// S: the slots that can be the home of a key, a multiple of 64.
     pub slots: u64,
     /// r: the bits of a remainder.
     pub remainder_bits: u32,
     /// (r + 3) S.
     pub bits: u64,
-    /// The rate when `capacity` keys are in.
+    /// The rate with `capacity` keys inserted.
     pub rate: f64,
 }
 
-/// What a quotient filter can be told beside n, p and m.
+/// Options of a quotient filter besides n, p and m.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// The bits of a remainder, 1 to 57; by default those that need the least memory.
+    /// The bits of a remainder, 1 to 57. `None` chooses those that need the least memory.
     pub remainder_bits: Option<u32>,
-    /// The share of slots that are filled at capacity, 0.01 to 0.95. Fuller filters are smaller and slower.
+    /// The share of slots that are filled at capacity, 0.01 to 0.95. Fuller filters are smaller and
+    /// slower.
     pub load: f64,
 }
 
@@ -83,12 +85,12 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Remainders of so many bits.
+    /// Sets the number of bits of a remainder.
     pub fn with_remainder_bits(self, remainder_bits: u32) -> Options {
         Options { remainder_bits: Some(remainder_bits), ..self }
     }
 
-    /// Filled to this share at capacity.
+    /// Sets the share of slots that are filled at capacity.
     pub fn with_load(self, load: f64) -> Options {
         Options { load, ..self }
     }
@@ -101,15 +103,19 @@ impl Options {
         self.remainder_bits.map_or(Ok(()), check_remainder)
     }
 
-    /// The remainders to choose from.
+    /// Returns the remainder lengths to choose from.
     fn remainders(&self) -> std::ops::RangeInclusive<u32> {
         self.remainder_bits.map_or(1..=MAX_REMAINDER_BITS, |r| r..=r)
     }
 }
 
 impl QuotientParams {
-    /// The smallest filter for `n` keys at rate `p`. Mostly it has the least r with load / 2^r <= p; where one bit less
-    /// and a few more slots are smaller, it has those.
+    /// Plans the smallest filter for `n` keys at rate `p`. It usually has the least r with load /
+    /// 2^r <= p, but one bit less where that and a few more slots need less memory.
+    ///
+    /// # Errors
+    ///
+    /// If an argument or option is out of range, or the filter would need more than [`MAX_BITS`].
     pub fn for_capacity(n: u64, p: f64, options: &Options) -> Result<Self> {
         check::capacity(n)?;
         check::rate(p)?;
@@ -127,7 +133,12 @@ impl QuotientParams {
         })
     }
 
-    /// The filter of the lowest rate for `n` keys in at most `bits` bits of memory, all included.
+    /// Plans the filter with the lowest rate for `n` keys in at most `bits` bits of memory,
+    /// everything included.
+    ///
+    /// # Errors
+    ///
+    /// If an argument or option is out of range, or `n` keys do not fit.
     pub fn for_bits(bits: u64, n: u64, options: &Options) -> Result<Self> {
         check::bits(bits)?;
         check::capacity(n)?;
@@ -144,7 +155,12 @@ impl QuotientParams {
         })
     }
 
-    /// The filter that takes the most keys at rate `p` in at most `bits` bits of memory, all included.
+    /// Plans the filter that holds the most keys at rate `p` in at most `bits` bits of memory,
+    /// everything included.
+    ///
+    /// # Errors
+    ///
+    /// If an argument or option is out of range, or not even one key fits at rate `p`.
     pub fn for_bits_and_rate(bits: u64, p: f64, options: &Options) -> Result<Self> {
         check::bits(bits)?;
         check::rate(p)?;
@@ -166,19 +182,24 @@ impl QuotientParams {
     }
 }
 
-/// The false-positive rate of `n` distinct keys in `slots` slots with remainders of `r` bits.
+/// Returns the false-positive rate of `n` distinct keys in `slots` slots with remainders of `r`
+/// bits.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn rate(n: u64, slots: u64, r: u32) -> Result<f64> {
     check::load(n)?;
     check_shape(slots, r)?;
     Ok(unchecked_rate(n, range(slots, r)))
 }
 
-/// How many keys fit.
+/// Returns the number of keys that fit.
 pub fn max_keys(slots: u64) -> u64 {
     (slots as f64 * MAX_LOAD) as u64
 }
 
-/// Refuses sizes that no filter has.
+/// Rejects sizes that no filter supports.
 pub(crate) fn check_shape(slots: u64, r: u32) -> Result<()> {
     check_remainder(r)?;
     let most = most_blocks(MAX_BITS, r).unwrap_or(0);
@@ -189,37 +210,38 @@ pub(crate) fn check_shape(slots: u64, r: u32) -> Result<()> {
     Ok(())
 }
 
-/// The blocks behind those that are home to keys. No more than there can be keys.
+/// Returns the number of blocks after those that are home to keys: no more than hold all the keys.
 pub(crate) fn overflow_blocks(slots: u64) -> u64 {
     (slots / BLOCK).min(OVERFLOW_BLOCKS)
 }
 
-/// The bits of all slots, those behind the last home included.
+/// Returns the bits of all slots, including those after the last home.
 pub(crate) fn stored_bits(slots: u64, r: u32) -> u64 {
     (slots + overflow_blocks(slots) * BLOCK) * u64::from(r + METADATA_BITS)
 }
 
-/// The bytes of them, in whole lines.
+/// Returns the bytes of all slots, in whole lines.
 pub(crate) fn bytes(slots: u64, r: u32) -> u64 {
     stored_bits(slots, r).div_ceil(LINE_BITS) * LINE_BYTES as u64
 }
 
-/// How many fingerprints there are.
+/// Returns the number of different fingerprints.
 pub(crate) fn range(slots: u64, r: u32) -> u64 {
     slots << r
 }
 
-/// The blocks of `n` keys that fill at most this share of the slots.
+/// Returns the number of blocks in which `n` keys fill at most this share of the slots.
 fn blocks_for(n: u64, load: f64) -> u64 {
     let mut slots = (n as f64 / load).ceil() as u64;
-    // The last bit of the quotient must not decide.
+    // Rounding of the quotient must not decide.
     while (slots as f64 * load) < n as f64 || max_keys(slots.next_multiple_of(BLOCK)) < n {
         slots += 1;
     }
     slots.div_ceil(BLOCK).max(1)
 }
 
-/// The most blocks of `r`-bit remainders in so many bits, of which the fingerprints can still be numbered.
+/// Returns the most blocks with `r`-bit remainders that fit into this many bits and whose
+/// fingerprints can still be numbered.
 fn most_blocks(bits: u64, r: u32) -> Option<u64> {
     let numbered = 1 << (MAX_REMAINDER_BITS - r);
     let fits = |blocks: u64| bytes(blocks * BLOCK, r) * 8 <= bits;
@@ -292,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_arguments_are_refused() {
         assert!(rate(1, 63, 8).is_err() && rate(1, 0, 8).is_err() && rate(1, 64, 0).is_err());
         assert!(rate(1, 64, 57).is_ok() && rate(1, 128, 57).is_err() && rate(1, 64, 58).is_err());
         assert!(rate(1, !63, 1).is_err());

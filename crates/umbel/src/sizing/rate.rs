@@ -46,64 +46,91 @@ use std::f64::consts::LN_2;
 
 pub use super::exact::{exact, exact_distinct, exact_distinct_sum, exact_recurrence};
 
-/// Probability that a given bit is still zero after `n` keys: (1-1/m)^(kn).
+/// Returns the probability that a given bit is still zero after `n` keys: (1-1/m)^(kn).
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn zero_probability(m: u64, n: u64, k: u32) -> Result<f64> {
     check_filter(m, n, k)?;
     Ok(log_zero(m, n, k).exp())
 }
 
-/// Expected share of set bits after `n` keys: 1-(1-1/m)^(kn).
+/// Returns the expected share of set bits after `n` keys: 1-(1-1/m)^(kn).
 ///
 /// ```
 /// let fill = umbel::sizing::rate::expected_fill(9586, 1000, 7)?;
 /// assert!((fill - 0.5182).abs() < 1e-4);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn expected_fill(m: u64, n: u64, k: u32) -> Result<f64> {
     check_filter(m, n, k)?;
     Ok(fill(m, n, k))
 }
 
-/// The classic formula (1-(1-1/m)^(kn))^k, by which filters are planned.
+/// Returns the rate by the classic formula (1-(1-1/m)^(kn))^k, which is used to plan filters.
 ///
 /// ```
 /// let rate = umbel::sizing::rate::classic(389_318, 58_110, 5)?;
 /// assert!((rate - 0.0402212180872).abs() < 1e-13);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn classic(m: u64, n: u64, k: u32) -> Result<f64> {
     check_filter(m, n, k)?;
     Ok(formula(m, n, k))
 }
 
-/// The classic formula evaluated as it is written, for comparison with published figures to their last digit.
+/// Evaluates the classic formula as it is written, for comparison with published figures to their
+/// last digit.
 ///
-/// Programs of the literature compute 1-1/m first, and so drop the digits of 1/m that do not fit beside the 1.
-/// The loss grows with m: 1e-10 of the value here, 1e-9 at ten million bits, a per cent near the largest size.
-/// [`classic`] is the same formula without the loss.
+/// Programs in the literature compute 1-1/m first, which drops the digits of 1/m that do not fit
+/// beside the 1. The loss grows with m: a relative error of 1e-10 in the example below, 1e-9 at ten
+/// million bits, and a per cent near the largest size. [`classic`] is the same formula without the
+/// loss.
 ///
 /// ```
 /// let rate = umbel::sizing::rate::classic_as_written(389_318, 58_110, 5)?;
 /// assert_eq!(rate, 0.04022121808446685);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn classic_as_written(m: u64, n: u64, k: u32) -> Result<f64> {
     check_filter(m, n, k)?;
     let k = f64::from(k);
     Ok((1.0 - (1.0 - 1.0 / m as f64).powf(k * n as f64)).powf(k))
 }
 
-/// The asymptotic formula (1-e^(-kn/m))^k, which depends on m/n and k alone.
+/// Returns the rate by the asymptotic formula (1-e^(-kn/m))^k, which depends on m/n and k alone.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn asymptotic(m: u64, n: u64, k: u32) -> Result<f64> {
     check_filter(m, n, k)?;
     let k = f64::from(k);
     Ok((-(-k * n as f64 / m as f64).exp_m1()).powf(k))
 }
 
-/// The classic formula plus its second-order term: half the variance of the fill times the curvature of x^k.
+/// Returns the classic formula plus its second-order term: half the variance of the fill times the
+/// curvature of x^k.
 ///
-/// Exact for k = 1 and k = 2. At m = 128, n = 8, k = 11 it is 0.5 % low where the classic formula is 12 %
-/// low.
+/// Exact for k = 1 and k = 2. At m = 128, n = 8, k = 11 the result is 0.5 % low where the classic
+/// formula is 12 % low.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn second_order(m: u64, n: u64, k: u32) -> Result<f64> {
     check_filter(m, n, k)?;
     if n == 0 {
@@ -112,41 +139,51 @@ pub fn second_order(m: u64, n: u64, k: u32) -> Result<f64> {
     let rho = fill(m, n, k);
     let (m, k, throws) = (m as f64, f64::from(k), f64::from(k) * n as f64);
     let zero = 1.0 - rho;
-    // Var X = m q (1 - m q + (m-1) (1-1/(m-1))^(kn)) subtracts numbers of size m to get one of size 1. With
-    // (1-1/(m-1))^(kn) = q (1 - 1/(m-1)^2)^(kn) the large parts cancel on paper instead.
+    // Var X = m q (1 - m q + (m-1) (1-1/(m-1))^(kn)) subtracts numbers of size m to get one of size
+    // one. Substituting (1-1/(m-1))^(kn) = q (1 - 1/(m-1)^2)^(kn) cancels the large parts
+    // symbolically instead.
     let shrink = -(throws * (-1.0 / (m - 1.0).powi(2)).ln_1p()).exp_m1();
     let variance = if m > 1.0 { m * zero * (rho - (m - 1.0) * zero * shrink) } else { 0.0 };
     let curvature = k * (k - 1.0) / (m * m) * rho.powf(k - 2.0);
     Ok(rho.powf(k) + variance / 2.0 * curvature)
 }
 
-/// Expected number of different positions among the `k` of one key: m(1-(1-1/m)^k).
+/// Returns the expected number of different positions among the `k` of one key: m(1-(1-1/m)^k).
 ///
 /// ```
 /// assert!((umbel::sizing::rate::expected_distinct(10, 3)? - 2.71).abs() < 1e-12);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn expected_distinct(m: u64, k: u32) -> Result<f64> {
     Ok(m as f64 * expected_fill(m, 1, k)?)
 }
 
-/// Expected number of bits looked at for a key that is not in the set, stopping at the first zero:
-/// (1-fill^k)/(1-fill). Two at half fill, whatever `k`.
+/// Returns the expected number of bits tested for a key that is not in the set, stopping at the
+/// first zero: (1-fill^k)/(1-fill). At half fill this is at most two, for any `k`.
 ///
 /// ```
 /// assert!((umbel::sizing::rate::expected_probes(0.5, 20)? - 2.0).abs() < 1e-5);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If `fill` is not a share from 0 to 1, or `k` is out of range.
 pub fn expected_probes(fill: f64, k: u32) -> Result<f64> {
     check::hashes(k)?;
     if !(0.0..=1.0).contains(&fill) {
         return Err(Error::parameter("fill", fill, "a share of set bits from 0 to 1"));
     }
-    // The sum 1 + fill + ... + fill^(k-1), which unlike the quotient also holds at fill = 1.
+    // The sum 1 + fill + ... + fill^(k-1), which unlike the quotient is also valid at fill = 1.
     Ok((0..k).fold(0.0, |sum, _| 1.0 + fill * sum))
 }
 
-/// Bits per key of the best standard filter of rate `p`: log2(1/p)/ln 2 = 1.4427 log2(1/p).
+/// Returns the bits per key of the best standard filter of rate `p`: log2(1/p)/ln 2 = 1.4427
+/// log2(1/p).
 ///
 /// ```
 /// # use umbel::sizing::rate;
@@ -156,30 +193,49 @@ pub fn expected_probes(fill: f64, k: u32) -> Result<f64> {
 /// assert!((rate::minimum_rate(bits)? - 0.01).abs() < 1e-15);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If `p` is not above 0 and below 1.
 pub fn bits_per_key(p: f64) -> Result<f64> {
     check::rate(p)?;
     Ok(-p.ln() / (LN_2 * LN_2))
 }
 
-/// Bits per key that any structure of rate `p` needs: log2(1/p). A Bloom filter takes 44 % more.
+/// Returns the bits per key that any structure of rate `p` needs: log2(1/p). A Bloom filter takes
+/// 44 % more.
+///
+/// # Errors
+///
+/// If `p` is not above 0 and below 1.
 pub fn information_minimum(p: f64) -> Result<f64> {
     check::rate(p)?;
     Ok(-p.log2())
 }
 
-/// The lowest rate that a standard filter reaches with so many bits per key: 0.6185^bits, at the best `k`.
+/// Returns the lowest rate that a standard filter reaches with this many bits per key: 0.6185^bits,
+/// at the best `k`.
+///
+/// # Errors
+///
+/// If `bits_per_key` is not a positive finite number.
 pub fn minimum_rate(bits_per_key: f64) -> Result<f64> {
     check_bits_per_key(bits_per_key)?;
     Ok((-bits_per_key * LN_2 * LN_2).exp())
 }
 
-/// The real number of hash functions at which the rate is lowest: (m/n) ln 2, about 9/13 of the bits per key.
+/// Returns the real number of hash functions at which the rate is lowest: (m/n) ln 2, about 9/13 of
+/// the bits per key.
+///
+/// # Errors
+///
+/// If `bits_per_key` is not a positive finite number.
 pub fn optimal_hashes(bits_per_key: f64) -> Result<f64> {
     check_bits_per_key(bits_per_key)?;
     Ok(bits_per_key * LN_2)
 }
 
-/// Bits for `n` keys at rate `p`: ceil(-n ln p / (ln 2)^2).
+/// Returns the bits for `n` keys at rate `p`: ceil(-n ln p / (ln 2)^2).
 ///
 /// ```
 /// # use umbel::sizing::rate;
@@ -187,9 +243,14 @@ pub fn optimal_hashes(bits_per_key: f64) -> Result<f64> {
 /// assert_eq!(rate::bytes(9586), 1199);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If an argument is out of range, or the filter would need more than
+/// [`MAX_BITS`](crate::sizing::MAX_BITS).
 pub fn optimal_bits(n: u64, p: f64) -> Result<u64> {
     check::capacity(n)?;
-    // The conversion saturates, so that the check below also sees what does not fit into 64 bits.
+    // The conversion saturates, so the check below also catches sizes that do not fit into 64 bits.
     let m = (n as f64 * bits_per_key(p)?).ceil() as u64;
     if check::bits(m).is_err() {
         let needs = format!("fewer keys: {n} at p = {p} take more than 2^48 bits");
@@ -198,25 +259,25 @@ pub fn optimal_bits(n: u64, p: f64) -> Result<u64> {
     Ok(m)
 }
 
-/// Whole bytes that hold so many bits.
+/// Returns the whole bytes that hold this many bits.
 pub fn bytes(bits: u64) -> u64 {
     bits.div_ceil(8)
 }
 
-/// ln (1-1/m)^(kn), by `ln_1p`: 1-1/m itself loses all digits of a large m.
+/// Returns ln (1-1/m)^(kn), by `ln_1p`: computing 1-1/m first would lose all digits of a large m.
 fn log_zero(m: u64, n: u64, k: u32) -> f64 {
     if n == 0 {
-        return 0.0; // and not 0 times minus infinity at m = 1
+        return 0.0; // at m = 1 the product below would be NaN
     }
     f64::from(k) * n as f64 * (-1.0 / m as f64).ln_1p()
 }
 
-/// [`expected_fill`] of arguments already checked.
+/// [`expected_fill`] of checked arguments.
 pub(super) fn fill(m: u64, n: u64, k: u32) -> f64 {
     -log_zero(m, n, k).exp_m1()
 }
 
-/// [`classic`] of arguments already checked.
+/// [`classic`] of checked arguments.
 pub(super) fn formula(m: u64, n: u64, k: u32) -> f64 {
     fill(m, n, k).powf(f64::from(k))
 }

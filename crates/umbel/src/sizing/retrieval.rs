@@ -31,14 +31,16 @@ use std::ops::RangeInclusive;
 /// The shortest and the longest segments of a fuse table, as powers of two.
 pub const SEGMENT_LOG2: RangeInclusive<u32> = 2..=18;
 
-/// The most keys of a single shard. Above it a failed try costs so much that segments are chosen to make it rare.
+/// The most keys of a single shard. Above it a failed attempt is so expensive that segments are
+/// chosen to make failures rare.
 const MAX_SINGLE_SHARD_KEYS: u64 = 1_000_000;
 
-/// The cells of a segment for `n` keys, as a power of two.
+/// Returns the number of cells in a segment for `n` keys, as a power of two.
 ///
-/// Measured: up to a million keys, longer segments would leave too few of them for peeling to eat its way in, and
-/// nine tries in ten succeed. Two keys of `n` share all cells with a probability of about `n / (2.25 * 4^s)`; with more
-/// keys that is kept below two per cent, up to the longest segments.
+/// Measured: up to a million keys, longer segments would leave too few of them for peeling to work
+/// inwards, and nine attempts in ten succeed. Two of `n` keys share all cells with a probability of
+/// about `n / (2.25 * 4^s)`; with more keys this is kept below two per cent, up to the longest
+/// segments.
 pub fn segment_log2(n: u64) -> u32 {
     let log2 = if n <= MAX_SINGLE_SHARD_KEYS {
         ((n.max(1) as f64).ln() / 3.33f64.ln() + 1.95).floor()
@@ -48,13 +50,15 @@ pub fn segment_log2(n: u64) -> u32 {
     (log2 as u32).clamp(*SEGMENT_LOG2.start(), *SEGMENT_LOG2.end())
 }
 
-/// How many shards a table of `n` keys is made of: each is solved apart from the others, in memory of its own. They are
-/// as small as they can be without many more cells per key, which takes some 140 segments.
+/// Returns the number of shards in a table of `n` keys. Each shard is solved separately, in its own
+/// memory. Shards are as small as possible without many more cells per key, which takes some 140
+/// segments.
 pub fn shards(n: u64) -> u64 {
     if n <= MAX_SINGLE_SHARD_KEYS { 1 } else { (n >> (segment_log2(n) + 7)).max(1) }
 }
 
-/// How many keys the fullest of the shards is planned to have: three standard deviations above the mean.
+/// Returns the number of keys that the fullest shard is planned for: three standard deviations
+/// above the mean.
 pub fn fullest(n: u64, shards: u64) -> u64 {
     if shards <= 1 {
         return n;
@@ -63,30 +67,30 @@ pub fn fullest(n: u64, shards: u64) -> u64 {
     (mean + 3.0 * mean.sqrt()).ceil() as u64
 }
 
-/// Three cells of a key in three neighbouring segments of many.
+/// A table in which the three cells of a key lie in three neighbouring segments of many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fuse {
-    /// How many tables of their own there are.
+    /// The number of shards, each a table of its own.
     pub shards: u64,
     /// The cells of a segment, as a power of two.
     pub segment_log2: u32,
-    /// How many segments a shard has, at least three.
+    /// The number of segments in a shard, at least three.
     pub segments: u64,
 }
 
 impl Fuse {
-    /// The cells of all shards.
+    /// Returns the number of cells in all shards.
     pub fn cells(&self) -> u64 {
         self.shards.saturating_mul(self.segments.saturating_mul(1 << self.segment_log2))
     }
 }
 
-/// The table of `n` keys.
+/// Returns the table for `n` keys.
 pub fn fuse(n: u64) -> Fuse {
     fuse_with(n, shards(n))
 }
 
-/// The same with so many shards.
+/// Returns the table for `n` keys in a given number of shards.
 pub fn fuse_with(n: u64, shards: u64) -> Fuse {
     let keys = fullest(n, shards);
     let segment_log2 = segment_log2(if keys <= MAX_SINGLE_SHARD_KEYS { keys } else { n });
@@ -95,8 +99,9 @@ pub fn fuse_with(n: u64, shards: u64) -> Fuse {
     Fuse { shards, segment_log2, segments: segments.max(3) }
 }
 
-/// The cells of a shard: by the rule of Graf and Lemire for few keys, with some more where few segments make that too
-/// tight; and for many keys, measured, what peeling takes that starts at the two ends of so many segments.
+/// Returns the number of cells in a shard. For few keys this is the rule of Graf and Lemire, with a
+/// few more where few segments make that too tight. For many keys it is a measured value: the cells
+/// that peeling from both ends needs with this number of segments.
 fn fuse_cells(keys: f64, segment: f64) -> f64 {
     let few = keys * (0.875 + 0.25 * 1e6f64.ln() / keys.max(2.0).ln());
     if keys < 100_000.0 {
@@ -106,8 +111,12 @@ fn fuse_cells(keys: f64, segment: f64) -> f64 {
     few.max(keys * (1.115 + 1.75 / segments))
 }
 
-/// The cells per key with which `k` cells in `k` segments always suffice for many keys: 1.23 with three, 1.32 with
-/// four, and 32 more for all together.
+/// Returns the cells per key that suffice for many keys when each has `k` cells in `k` segments:
+/// 1.23 with three, 1.32 with four. The table has 32 more cells in total.
+///
+/// # Errors
+///
+/// If `k` is not 3 or 4.
 pub fn segments_factor(k: u32) -> Result<f64> {
     match k {
         3 => Ok(1.23),
@@ -116,7 +125,7 @@ pub fn segments_factor(k: u32) -> Result<f64> {
     }
 }
 
-/// The length of each of `k` segments for `n` keys.
+/// Returns the length of each of `k` segments for `n` keys.
 pub fn segment_len(n: u64, k: u32, factor: f64) -> u64 {
     ((n as f64 * factor + 32.0) / f64::from(k)).ceil() as u64
 }
@@ -125,7 +134,7 @@ pub fn segment_len(n: u64, k: u32, factor: f64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The cells of `BinaryFuse` as Graf and Lemire have published it.
+    /// Returns the cells of `BinaryFuse` as published by Graf and Lemire.
     fn published(n: u64) -> u64 {
         let n = n as f64;
         let segment = 2f64.powi((n.ln() / 3.33f64.ln() + 2.25).floor().min(18.0) as i32);
@@ -139,7 +148,7 @@ mod tests {
         let (mut sum, mut count) = (0.0, 0);
         while n < 1e10 {
             let (ours, theirs) = (fuse(n as u64).cells() as f64, published(n as u64) as f64);
-            // They round up to whole segments, and so do we; here and there they need one more, or we do.
+            // Both round up to whole segments, so either may need one more here and there.
             assert!(ours < 1.02 * theirs, "{n}: {} and {}", ours / n, theirs / n);
             sum += ours / theirs;
             count += 1;
@@ -170,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_as_the_literature_has_them() {
+    fn segments_match_the_literature() {
         assert_eq!((segment_len(1000, 3, 1.23), segment_len(100, 4, 1.32)), (421, 41));
         assert!(segments_factor(2).is_err() && segments_factor(5).is_err());
     }

@@ -1,9 +1,9 @@
 //! Scalable filters: a chain of stages that grows with its keys and keeps one rate.
 //!
-//! Stage i holds n_i = n_0 s^i keys at rate P_i = P_0 r^i with P_0 = P (1-r). A non-member is
+//! Stage i holds `n_i = n_0 s^i` keys at rate `P_i = P_0 r^i` with `P_0 = P (1-r)`. A non-member is
 //! reported if any stage reports it:
 //!
-//! > compound rate = 1 - Π (1 - P_0 r^i) <= Σ P_0 r^i <= P_0 / (1-r) = P
+//! > `compound rate = 1 - Π (1 - P_0 r^i) <= Σ P_0 r^i <= P_0 / (1-r) = P`
 //!
 //! however many stages there are. Without tightening, at r = 1, the sum has no bound. Each stage
 //! costs 1.4427 log2(1/r) more bits per key than the one before.
@@ -42,11 +42,18 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The most stages. A chain that doubles ends for want of memory long before.
+    /// The largest number of stages. A chain that doubles runs out of memory long before.
     pub const MAX_STAGES: usize = 1024;
 
-    /// A first stage for `capacity` keys (n_0), and stages that follow by `growth` (s) and `tightening` (r), so that
-    /// the compound rate never exceeds `rate` (P).
+    /// Creates a schedule whose compound rate never exceeds `rate` (P).
+    ///
+    /// The first stage holds `capacity` keys (`n_0`). Each further stage holds `growth` (s) times
+    /// the keys of the one before, at `tightening` (r) times its rate.
+    ///
+    /// # Errors
+    ///
+    /// If an argument is out of range: `tightening` must be above 0 and below 1, and `growth` from
+    /// 1 to 32768.
     pub fn new(capacity: u64, rate: f64, tightening: f64, growth: u32) -> Result<Schedule> {
         check::capacity(capacity)?;
         check::rate(rate)?;
@@ -62,67 +69,73 @@ impl Schedule {
         Ok(Schedule { capacity, rate, tightening, growth })
     }
 
-    /// n_0: the keys of the first stage.
+    /// Returns `n_0`: the keys of the first stage.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// P: what the compound rate never exceeds.
+    /// Returns P: the bound of the compound rate.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// r: by which the rate of each stage is lower than that of the one before.
+    /// Returns r: the ratio between the rate of a stage and that of the one before.
     pub fn tightening(&self) -> f64 {
         self.tightening
     }
 
-    /// s: how many times the keys of one stage the next one holds.
+    /// Returns s: the ratio between the keys of a stage and those of the one before.
     pub fn growth(&self) -> u32 {
         self.growth
     }
 
-    /// n_i: the keys of stage `i`.
+    /// Returns `n_i`: the keys of stage `i`.
     pub fn stage_capacity(&self, i: usize) -> u64 {
         let power = u64::from(self.growth).saturating_pow(i as u32);
         self.capacity.saturating_mul(power).min(MAX_KEYS)
     }
 
-    /// P_i: the rate of stage `i` when it is full.
+    /// Returns `P_i`: the rate of stage `i` when it is full.
     pub fn stage_rate(&self, i: usize) -> f64 {
         self.rate * (1.0 - self.tightening) * self.tightening.powi(i as i32)
     }
 
-    /// The bound of the compound rate of the first `stages` stages, all full.
+    /// Returns the bound of the compound rate of the first `stages` stages, all full.
     pub fn compound_rate(&self, stages: usize) -> f64 {
         compound((0..stages).map(|i| self.stage_rate(i)))
     }
 }
 
-/// The rate of filters of which one that says yes is enough: 1 - Π (1 - p).
+/// Returns the rate of several filters that report a key if any one of them does: 1 - Π (1 - p).
 pub fn compound(rates: impl IntoIterator<Item = f64>) -> f64 {
-    // By logarithms: in a product of numbers close to 1 small rates would drown.
+    // By logarithms, because small rates would be lost in a product of numbers close to 1.
     -rates.into_iter().map(|rate| (-rate).ln_1p()).sum::<f64>().exp_m1()
 }
 
-/// The fewest bits of a blocked part, 4 KiB: a sixteenth of what a filter on its own should have, where chance moves the
-/// rate by some 5 % from seed to seed. In a chain that is little beside what the other parts add to it, while asking a
-/// standard filter takes more than twice the time.
+/// The size of the smallest blocked part, 4 KiB in bits: a sixteenth of the recommended minimum for
+/// a filter on its own. At this size the rate varies by some 5 % from seed to seed. In a chain that
+/// is little beside the rates of the other parts, while testing a standard filter takes more than
+/// twice the time.
 const SMALLEST_BLOCKED: u64 = blocked::STEADY_BITS / 16;
 
-/// Memory beyond the smallest choice that a large part pays rather than touching another line: more than a filter on its
-/// own does, since it is not the only one that is asked.
+/// The factor over the smallest memory that a large part accepts to avoid touching another line. It
+/// is higher than for a filter on its own, because a lookup touches several parts.
 const WORTH_A_LINE: f64 = 1.1;
 
-/// How many times the memory of a standard filter a blocked part may take. At rates far below 1e-10 even with four lines
-/// it would be more.
+/// The largest memory of a blocked part as a multiple of a standard filter's. At rates far below
+/// 1e-10 a blocked part would exceed this even with four lines.
 const MAX_OVERHEAD: f64 = 1.3;
 
-/// The shape of a part that holds `n` keys at a rate not above `p`: blocked, or standard if that would be small.
+/// Returns the shape of a part that holds `n` keys at a rate of at most `p`: blocked, or standard
+/// if the part would be small.
+///
+/// # Errors
+///
+/// If an argument is out of range, or the part would need more than [`MAX_BITS`].
 pub fn automatic(n: u64, p: f64) -> Result<Shape> {
     check::capacity(n)?;
     check::rate(p)?;
-    // Not in multiples of eight lines as filters on their own: nobody folds a part.
+    // Not in multiples of eight lines like filters on their own, because parts are never folded.
     let suffices = |lines, t| blocked::rate(lines, n, t).is_ok_and(|rate| rate <= p);
     let sized = |t| Some((least(1..=MAX_BITS / blocked::LINE_BITS, |lines| suffices(lines, t))?, t));
     let choices: Vec<(u64, u32)> = (1..=blocked::MAX_LINES_PER_KEY).filter_map(sized).collect();
@@ -130,7 +143,7 @@ pub fn automatic(n: u64, p: f64) -> Result<Shape> {
     if fewest < SMALLEST_BLOCKED || fewest as f64 > MAX_OVERHEAD * n as f64 * rate::bits_per_key(p)? {
         return standard(n, p);
     }
-    // A small part has few of the keys, so that its further lines are seldom looked at.
+    // A small part holds few of the keys, so its further lines are seldom touched.
     let most = fewest as f64 * if fewest < blocked::STEADY_BITS { 1.0 } else { WORTH_A_LINE };
     match choices.into_iter().find(|(lines, _)| (lines * blocked::LINE_BITS) as f64 <= most) {
         Some((lines, lines_per_key)) => Ok(Shape::Blocked { lines, lines_per_key }),
@@ -138,8 +151,12 @@ pub fn automatic(n: u64, p: f64) -> Result<Shape> {
     }
 }
 
-/// The shape of a part that holds `n` keys at a rate not above `p` in little memory: blocked only where a filter on its
-/// own would be, from 64 KiB on.
+/// Returns the shape of a part that holds `n` keys at a rate of at most `p` in little memory:
+/// blocked only where a filter on its own would be, from 64 KiB on.
+///
+/// # Errors
+///
+/// As [`automatic`].
 pub fn compact(n: u64, p: f64) -> Result<Shape> {
     match automatic(n, p)? {
         Shape::Blocked { lines, .. } if lines * blocked::LINE_BITS < blocked::STEADY_BITS => standard(n, p),
@@ -147,14 +164,19 @@ pub fn compact(n: u64, p: f64) -> Result<Shape> {
     }
 }
 
-/// The stage of Almeida et al.: k = ceil(log2 1/p) slices of ceil(n / ln 2) bits.
+/// Returns the shape of a stage by Almeida et al.: k = ceil(log2 1/p) slices of ceil(n / ln 2)
+/// bits.
+///
+/// # Errors
+///
+/// As [`automatic`].
 pub fn partitioned(n: u64, p: f64) -> Result<Shape> {
     let params = PartitionedParams::for_capacity(n, p)?;
     Ok(Shape::Partitioned { slice_bits: params.slice_bits, hashes: params.hashes })
 }
 
-/// The standard filter of fewest bits whose rate is not above `p` even where the classic formula is too low, rounded up
-/// to whole words.
+/// Returns the standard filter with the fewest bits whose rate is at most `p` even where the
+/// classic formula is too low, rounded up to whole words.
 fn standard(n: u64, p: f64) -> Result<Shape> {
     check::capacity(n)?;
     check::rate(p)?;
@@ -168,14 +190,18 @@ fn standard(n: u64, p: f64) -> Result<Shape> {
     Ok(Shape::Standard { bits: bits.next_multiple_of(64).min(MAX_BITS), hashes })
 }
 
-/// A rate that the standard filter does not exceed: the classic formula with twice its second-order term, since in
-/// filters of a few keys the higher orders count as well.
+/// Returns an upper bound of the rate of a standard filter: the classic formula with twice its
+/// second-order term, since in filters with a few keys the higher orders matter as well.
 fn safe_rate(m: u64, n: u64, k: u32) -> f64 {
     let classic = rate::formula(m, n, k);
     rate::second_order(m, n, k).map_or(1.0, |better| classic + 2.0 * (better - classic).max(0.0))
 }
 
-/// The rate that a part of this shape has with `n` keys in it.
+/// Returns the rate of a part of this shape with `n` keys inserted.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn shape_rate(shape: Shape, n: u64) -> Result<f64> {
     match shape {
         Shape::Standard { bits, hashes } => rate::second_order(bits, n, hashes),
@@ -193,7 +219,7 @@ mod tests {
         for n in (1..=12).chain([20, 50, 100, 200]) {
             for p in [0.5, 0.1, 0.015, 0.0015, 1e-4, 1e-6] {
                 let Shape::Standard { bits, hashes } = standard(n, p).unwrap() else { panic!() };
-                // Before rounding up to whole words, too.
+                // Also before rounding up to whole words.
                 let fewest = least(1..=bits, |m| safe_rate(m, n, hashes) <= p).unwrap();
                 for m in [fewest, bits] {
                     let exact = rate::exact(m, n, hashes).unwrap();
@@ -229,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_compound_rate_stays_below_its_bound_and_without_tightening_it_would_not() {
+    fn the_compound_rate_is_bounded_only_with_tightening() {
         for (tightening, growth) in [(0.5, 2), (0.85, 2), (0.9, 4), (0.99, 1)] {
             let schedule = Schedule::new(100, 0.01, tightening, growth).unwrap();
             let rates: Vec<f64> = (0..1000).map(|stages| schedule.compound_rate(stages)).collect();

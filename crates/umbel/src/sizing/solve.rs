@@ -31,19 +31,24 @@ use std::ops::RangeInclusive;
 pub struct Params {
     /// n: the number of keys planned for.
     pub capacity: u64,
-    /// m: the number of bits, exactly as the formulas give it. Storage may be longer; positions are not.
+    /// m: the number of bits, exactly as the formulas give it. The storage may be longer, but
+    /// positions stay below m.
     pub bits: u64,
     /// k: the number of hash functions.
     pub hashes: u32,
-    /// The rate by the classic formula when `capacity` keys are in.
+    /// The rate by the classic formula with `capacity` keys inserted.
     pub rate: f64,
 }
 
 impl Params {
-    /// The filter for `n` keys at rate `p`: m = ceil(-n ln p / (ln 2)^2), and k by policy.
+    /// Plans a filter for `n` keys at rate `p`: m = ceil(-n ln p / (ln 2)^2), and k by policy.
     ///
-    /// Above p = 1/2 the formula asks for less than one hash function, which no filter can have, and the rate
-    /// is missed by up to a tenth; [`KPolicy::Strict`] keeps it everywhere.
+    /// Above p = 1/2 the formula calls for less than one hash function, which is impossible, and
+    /// the rate is missed by up to a tenth. [`KPolicy::Strict`] meets the rate everywhere.
+    ///
+    /// # Errors
+    ///
+    /// If `n` or `p` is out of range, or the filter would need more than [`MAX_BITS`].
     pub fn for_capacity(n: u64, p: f64, policy: KPolicy) -> Result<Self> {
         let m = rate::optimal_bits(n, p)?;
         match policy {
@@ -52,17 +57,21 @@ impl Params {
         }
     }
 
-    /// The filter of `m` bits for `n` keys, k by policy.
+    /// Plans a filter of `m` bits for `n` keys, with k by policy.
+    ///
+    /// # Errors
+    ///
+    /// If `m` or `n` is out of range.
     pub fn for_bits(m: u64, n: u64, policy: KPolicy) -> Result<Self> {
         Self::new(m, n, policy.hashes(m, n)?)
     }
 
-    /// Bits per key at capacity.
+    /// Returns the bits per key at capacity.
     pub fn bits_per_key(&self) -> f64 {
         self.bits as f64 / self.capacity as f64
     }
 
-    /// Bytes that hold the bits.
+    /// Returns the bytes needed to store the bits.
     pub fn bytes(&self) -> u64 {
         rate::bytes(self.bits)
     }
@@ -73,23 +82,23 @@ impl Params {
     }
 }
 
-/// What is known of a filter; [`solve`](Given::solve) finds the rest.
+/// The known parameters of a filter; [`solve`](Given::solve) finds the others.
 ///
-/// | Known | What follows |
+/// | Given | Result |
 /// | --- | --- |
 /// | n, p | m by the formula, k by policy |
 /// | n, p, k | the fewest bits that reach p with k hash functions |
 /// | m, n | k by policy |
 /// | m, n, k | the rate |
-/// | m, p | the most keys for which the formula asks no more than m bits, k by policy |
+/// | m, p | the most keys for which the formula needs at most m bits, k by policy |
 /// | m, p, k | the most keys that stay within p |
 /// | n, k | m = ceil(k n / ln 2): the bits for which k is the best choice |
 /// | m, k | n = floor(m ln 2 / k): the keys for which k is the best choice |
-/// | n, p, m | k by policy; an error that names the bits needed if they are too few |
+/// | n, p, m | k by policy; an error that names the bits needed if m is too small |
 /// | n, p, m, k | checked: an error if the rate is above p |
 ///
-/// With a given p and a policy other than strict, "above p" leaves room for what rounding k costs: m and k
-/// that the formulas themselves give for n and p are never refused.
+/// With a given p and a policy other than strict, "above p" allows for the cost of rounding k: the
+/// m and k that the formulas themselves produce for n and p are never refused.
 ///
 /// ```
 /// use umbel::sizing::{KPolicy, Given};
@@ -117,7 +126,12 @@ pub struct Given {
 }
 
 impl Given {
-    /// Finds what is not known, or says what is missing or contradicts itself.
+    /// Computes the parameters that are not given.
+    ///
+    /// # Errors
+    ///
+    /// If too few parameters are given, they contradict each other, or one is out of range. The
+    /// message names the missing or conflicting parameters.
     pub fn solve(&self, policy: KPolicy) -> Result<Params> {
         match (self.n, self.p, self.m, self.k) {
             (Some(n), Some(p), None, None) => Params::for_capacity(n, p, policy),
@@ -148,18 +162,19 @@ impl Given {
 }
 
 impl Params {
-    /// These parameters, if they keep the rate `p`; `k` is the caller's choice, if it was one.
+    /// Returns these parameters if they meet the rate `p`. `k` is set if the caller chose it.
     fn keeping(self, p: f64, policy: KPolicy, k: Option<u32>) -> Result<Self> {
         check::rate(p)?;
         if self.rate <= p {
             return Ok(self);
         }
-        // The formulas for n and p might have done no better. That is judged by the bits when k is theirs to
-        // choose: a bit more may round k differently and move the rate up a little.
+        // The formulas for n and p might have done no better. If k follows from the policy, compare
+        // the bits and not the rates: one more bit may round k differently and raise the rate a
+        // little.
         let n = self.capacity;
         let planned = Self::for_capacity(n, p, policy)?;
         match k {
-            // For a handful of keys the k that is best on paper is not always the one that keeps p.
+            // For a handful of keys, the k that is best by the formula does not always meet p.
             None if self.bits >= planned.bits && policy == KPolicy::Strict => {
                 return Self::new(self.bits, n, planned.hashes);
             }
@@ -182,15 +197,15 @@ impl Params {
     }
 }
 
-/// The filter of fewest bits whose classic rate for `n` keys is at most `p`; of equals, the one of fewest
-/// hashes.
+/// Returns the filter with the fewest bits whose classic rate for `n` keys is at most `p`; among
+/// equals, the one with the fewest hash functions.
 fn strictest(n: u64, p: f64) -> Result<Params> {
     let sized = hashes_worth_trying(p).filter_map(|k| Some((fewest_bits(n, p, k).ok()?, k)));
     let (m, k) = sized.min().ok_or_else(|| too_large(n, p))?;
     Params::new(m, n, k)
 }
 
-/// The filter of `m` bits at rate `p` that holds most.
+/// Returns the filter of `m` bits at rate `p` that holds the most keys.
 fn for_bits_and_rate(m: u64, p: f64, policy: KPolicy) -> Result<Params> {
     check::bits(m)?;
     check::rate(p)?;
@@ -199,23 +214,23 @@ fn for_bits_and_rate(m: u64, p: f64, policy: KPolicy) -> Result<Params> {
         let (n, Reverse(k)) = sized.max().ok_or_else(|| no_room(m, p))?;
         return Params::new(m, n, k);
     }
-    // By bisection on the sizing rule, so that planning for n and asking what the bits hold are inverse.
+    // By bisection on the sizing rule, so that m for n and n for m are exact inverses.
     let fits = |n| rate::optimal_bits(n, p).is_ok_and(|bits| bits <= m);
     let n = greatest(1..=MAX_KEYS, fits).ok_or_else(|| no_room(m, p))?;
     Params::for_bits(m, n, policy)
 }
 
-/// The numbers of hash functions among which the smallest strict filter is found.
+/// Returns the numbers of hash functions among which the smallest strict filter is found.
 ///
-/// The bits needed have one minimum in k, at log2(1/p) for large filters; for a handful of keys it moves by
-/// one or two, and whole bits make flat spots around it.
+/// The bits needed have one minimum in k, at log2(1/p) for large filters. For a handful of keys it
+/// moves by one or two, and rounding to whole bits makes flat spots around it.
 fn hashes_worth_trying(p: f64) -> RangeInclusive<u32> {
-    // In range by the clamp.
+    // In range because of the clamp.
     let centre = (-p.log2()).round().clamp(1.0, f64::from(MAX_HASHES)) as u32;
     centre.saturating_sub(3).max(1)..=(centre + 3).min(MAX_HASHES)
 }
 
-/// The least m whose classic rate is at most p.
+/// Returns the least m whose classic rate is at most p.
 fn fewest_bits(n: u64, p: f64, k: u32) -> Result<u64> {
     check::capacity(n)?;
     check::rate(p)?;
@@ -223,7 +238,7 @@ fn fewest_bits(n: u64, p: f64, k: u32) -> Result<u64> {
     least(1..=MAX_BITS, |m| rate::formula(m, n, k) <= p).ok_or_else(|| too_large(n, p))
 }
 
-/// The greatest n whose classic rate is at most p.
+/// Returns the greatest n whose classic rate is at most p.
 fn most_keys(m: u64, p: f64, k: u32) -> Result<u64> {
     check::bits(m)?;
     check::rate(p)?;
@@ -231,15 +246,15 @@ fn most_keys(m: u64, p: f64, k: u32) -> Result<u64> {
     greatest(1..=MAX_KEYS, |n| rate::formula(m, n, k) <= p).ok_or_else(|| no_room(m, p))
 }
 
-/// The bits for which k hash functions are the best choice.
+/// Returns the bits for which k hash functions are the best choice.
 fn balanced_bits(n: u64, k: u32) -> Result<u64> {
     check::capacity(n)?;
     check::hashes(k)?;
-    // The conversion saturates; the limit is checked with the rest.
+    // The conversion saturates; `Params::new` checks the limit.
     Ok((f64::from(k) * n as f64 / LN_2).ceil() as u64)
 }
 
-/// The keys for which k hash functions are the best choice.
+/// Returns the keys for which k hash functions are the best choice.
 fn balanced_keys(m: u64, k: u32) -> Result<u64> {
     check::bits(m)?;
     check::hashes(k)?;

@@ -1,12 +1,12 @@
 //! The mathematics of space-code filters: how often a key was recorded, given how many of its
 //! groups are found.
 //!
-//! A recording hits one of `l` groups at random. Of a key, `theta` groups are found: those that
-//! were hit, and some that were not, because all their bits are set by other keys. The latter
-//! happens with probability `f`, the noise, which is the share of set bits to the power of k. So
-//! the number of groups found is a Markov chain. It starts with Bin(l, f), the groups found by
-//! noise alone, and gains a group with probability (l - theta) / l at each recording.
-//! [`likelihood`] follows the chain step by step, without approximation.
+//! Each recording of a key hits one of its `l` groups at random. A query finds `theta` groups:
+//! those that were hit, and some that were not, because other keys have set all their bits. An
+//! unhit group is found with probability `f`, the noise, which is the share of set bits to the
+//! power of k. The number of groups found is therefore a Markov chain. It starts with Bin(l, f),
+//! the groups found by noise alone, and gains a group with probability (l - theta) / l at each
+//! recording. [`likelihood`] follows the chain step by step, without approximation.
 //!
 //! | groups found of l = 32 | recordings until then, [`coverage`] | [`mve`] without noise | weight of one more group, [`inaccuracy`] |
 //! | --- | --- | --- | --- |
@@ -36,65 +36,97 @@ use super::{MAX_BITS, check, least, rate};
 use crate::{Error, Result};
 use std::sync::OnceLock;
 
-/// The most groups: their answers are the bits of a word.
+/// The largest number of groups: one bit of a word for each.
 pub const MAX_GROUPS: u32 = 64;
 
-/// The most levels: the last one takes one recording of a thousand millions.
+/// The largest number of levels: the last one takes one recording in a thousand million.
 pub const MAX_LEVELS: u32 = 16;
 
-/// The most hash functions of a group.
+/// The largest number of hash functions per group.
 pub const MAX_HASHES: u32 = 64;
 
-/// An interval leaves out this much on either side.
+/// The probability that an interval leaves out on either side.
 const TAIL: f64 = 0.025;
 
-/// T: how many recordings it takes on average until `theta` of `l` groups are hit. The last ones take longest: all of
-/// them take l H_l, of which l ln l is only the leading term (for 32, 111 instead of 130).
+/// Returns T: the average number of recordings until `theta` of `l` groups are hit. The last groups
+/// take longest: all of them take `l H_l`, of which `l ln l` is only the leading term (for 32
+/// groups, 111 instead of 130).
+///
+/// # Errors
+///
+/// If `l` is not 1 to 64, or `theta` is above `l`.
 pub fn coverage(l: u32, theta: u32) -> Result<f64> {
     check(l, 0.0, theta)?;
     Ok(scale(l).coverage[theta as usize])
 }
 
-/// R: by how much, relative to all recordings so far, the wait for the next group is uncertain. Infinite when no group
-/// or every group is found: neither tells how often.
+/// Returns R: the uncertainty of the wait for the next group, relative to all recordings so far.
+/// Infinite when no group or every group is found, because neither case says how often.
+///
+/// # Errors
+///
+/// If `l` is not 1 to 64, or `theta` is above `l`.
 pub fn inaccuracy(l: u32, theta: u32) -> Result<f64> {
     check(l, 0.0, theta)?;
     Ok(scale(l).inaccuracy[theta as usize])
 }
 
-/// L(theta | x): the probability that `theta` groups are found after `x` recordings, with noise `f`.
+/// Returns L(theta | x): the probability that `theta` groups are found after `x` recordings, with
+/// noise `f`.
+///
+/// # Errors
+///
+/// If `l` is not 1 to 64, `f` is not from 0 to below 1, or `theta` is above `l`.
 pub fn likelihood(l: u32, f: f64, theta: u32, x: u64) -> Result<f64> {
     check(l, f, theta)?;
     let mut found = GroupDistribution::new(l, f);
-    // Beyond a thousand recordings for each group, none is missing with a probability that f64 could express.
+    // After a thousand recordings per group, the probability that one is missing is too small for
+    // `f64`.
     (0..x.min(1000 * u64::from(l))).for_each(|_| found.record());
     Ok(found.probability[theta as usize])
 }
 
-/// The maximum-likelihood estimate: the number of recordings under which finding `theta` groups is most probable. If
-/// all are found, it is at least [`coverage`] of all, which is the answer.
+/// Returns the maximum-likelihood estimate: the number of recordings for which finding `theta`
+/// groups is most probable. If all groups are found, returns the lower bound [`coverage`]`(l, l)`.
+///
+/// # Errors
+///
+/// As [`likelihood`].
 pub fn mle(l: u32, f: f64, theta: u32) -> Result<f64> {
     check(l, f, theta)?;
     Ok(most_likely(l, f, theta))
 }
 
-/// The mean-value estimate: the number of recordings after which `theta` groups are found on average,
-/// ln((l - theta) / (l (1 - f))) / ln(1 - 1/l), and not below zero. If all are found, it is at least [`coverage`] of
-/// all, which is the answer.
+/// Returns the mean-value estimate: the number of recordings after which `theta` groups are found
+/// on average, ln((l - theta) / (l (1 - f))) / ln(1 - 1/l), at least zero. If all groups are found,
+/// returns the lower bound [`coverage`]`(l, l)`.
+///
+/// # Errors
+///
+/// As [`likelihood`].
 pub fn mve(l: u32, f: f64, theta: u32) -> Result<f64> {
     check(l, f, theta)?;
     Ok(mean_value(l, f, theta))
 }
 
-/// A 95 % interval of the number of recordings when `theta` groups are found; without an upper end when all are.
-/// From the exact distribution: what is left out makes so few groups, or so many, with a probability below 2.5 %.
+/// Returns a 95 % interval of the number of recordings when `theta` groups are found. It has no
+/// upper end when all are. The interval follows from the exact distribution: numbers of recordings
+/// outside it would produce so few groups, or so many, with a probability below 2.5 %.
+///
+/// # Errors
+///
+/// As [`likelihood`].
 pub fn interval(l: u32, f: f64, theta: u32) -> Result<(f64, f64)> {
     check(l, f, theta)?;
     Ok(intervals(l, f)[theta as usize])
 }
 
-/// A 95 % interval as above, of recordings of which only a sample is taken in with probability `p`. Hits of the groups
-/// are then as good as independent: theta is Bin(l, 1 - (1-f) e^(-x p / l)).
+/// Returns a 95 % interval like [`interval`] for recordings that are sampled with probability `p`.
+/// Hits of the groups are then nearly independent: theta is Bin(l, 1 - (1-f) e^(-x p / l)).
+///
+/// # Errors
+///
+/// As [`likelihood`]; also if `p` is not above 0 and at most 1.
 pub fn sampled_interval(l: u32, f: f64, theta: u32, p: f64) -> Result<(f64, f64)> {
     check(l, f, theta)?;
     if p > 0.0 && p <= 1.0 {
@@ -103,30 +135,32 @@ pub fn sampled_interval(l: u32, f: f64, theta: u32, p: f64) -> Result<(f64, f64)
     Err(Error::parameter("sampling", p, "a probability above 0"))
 }
 
-/// What share of the recordings a level takes in, counted from 0: 4^-level.
+/// Returns the share of the recordings that a level samples, counted from 0: 4^-level.
 pub fn sampling(level: u32) -> f64 {
     0.25f64.powi(level.min(MAX_LEVELS) as i32)
 }
 
-/// How the level is chosen that is believed.
+/// The rule that chooses the level to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Rule {
-    /// From the first level, which misses nothing, to the next as long as more groups are found than are best, and
-    /// either all are or the next level is less [inaccurate](inaccuracy).
+    /// Starts at the first level, which samples everything. Moves to the next level as long as at
+    /// least the [best](inaccuracy) number of groups is found, and either all groups are found or
+    /// the next level is less inaccurate.
     #[default]
     Guarded,
-    /// The least inaccurate of all levels. It is wrong for what was recorded a few times: two groups that noise makes
-    /// up on a coarse level seem to tell more than the one true one on the first, and count for thousands.
+    /// Takes the least inaccurate of all levels. This is wrong for keys that were recorded a few
+    /// times: two groups found by noise on a coarse level appear to say more than the one true
+    /// group on the first, and count for thousands.
     Unguarded,
 }
 
-/// The level to believe, counted from 0, and how many groups it finds, which is all that it asks for. The guarded rule
-/// asks as few levels as it can.
+/// Returns the level to read, counted from 0, and the number of groups found on it. `theta` returns
+/// the number of groups found on a level; the guarded rule calls it for as few levels as possible.
 ///
 /// ```
 /// use umbel::sizing::space_code::{Rule, most_relevant};
-/// // A thousand packets on levels that take 1, 1/4, 1/16, 1/64, ...
+/// // A thousand packets on levels that sample 1, 1/4, 1/16, 1/64, ...
 /// let theta = [32, 32, 28, 12, 4, 1, 0, 0, 0];
 /// assert_eq!(most_relevant(32, 9, Rule::Guarded, |level| theta[level as usize])?, (3, 12));
 /// // One packet, and noise.
@@ -135,6 +169,10 @@ pub enum Rule {
 /// assert_eq!(most_relevant(32, 9, Rule::Unguarded, |level| theta[level as usize])?, (5, 2));
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If the number of groups or levels is out of range.
 pub fn most_relevant(
     l: u32,
     levels: u32,
@@ -150,7 +188,7 @@ pub fn most_relevant(
     })
 }
 
-/// The [`Rule::Guarded`] of arguments already checked; `first` is what level 0 finds.
+/// [`Rule::Guarded`] for checked arguments; `first` is the number of groups found on level 0.
 pub(crate) fn guarded(l: u32, levels: u32, first: u32, mut found: impl FnMut(u32) -> u32) -> (u32, u32) {
     let Scale { inaccuracy, best, .. } = scale(l);
     let (mut level, mut theta) = (0, first);
@@ -164,20 +202,27 @@ pub(crate) fn guarded(l: u32, levels: u32, first: u32, mut found: impl FnMut(u32
     (level, theta)
 }
 
-/// The [`Rule::Unguarded`] of arguments already checked.
+/// [`Rule::Unguarded`] for checked arguments.
 pub(crate) fn unguarded(l: u32, levels: u32, found: impl FnMut(u32) -> u32) -> (u32, u32) {
     let inaccuracy = |theta: u32| scale(l).inaccuracy[theta as usize];
     let better = |a: (u32, u32), b: (u32, u32)| {
-        // Among levels that tell nothing, the last that is full tells most.
+        // Among levels without information, the last full level says most.
         let further = inaccuracy(a.1).is_infinite() && b.1 == l;
         if inaccuracy(b.1) < inaccuracy(a.1) || further { b } else { a }
     };
     (0..levels).zip((0..levels).map(found)).reduce(better).unwrap_or_default()
 }
 
-/// The most pairs of a key and a group that can be expected on a level, counted from 0, after so many recordings: no
-/// more than are sampled, and for so many different keys at most what they make if all are recorded equally often. (The
-/// pairs of a key are a concave function of its recordings.)
+/// Returns an upper bound of the expected number of (key, group) pairs on a level, counted from 0,
+/// after this many recordings.
+///
+/// There are at most as many pairs as sampled recordings. If the number of different keys is known,
+/// there are also at most as many as if all keys were recorded equally often, because the pairs of
+/// a key are a concave function of its recordings.
+///
+/// # Errors
+///
+/// If `l` or `level` is out of range.
 pub fn pairs(recordings: u64, keys: Option<u64>, l: u32, level: u32) -> Result<f64> {
     check_groups(l)?;
     check_levels(level.saturating_add(1))?;
@@ -191,22 +236,23 @@ pub fn pairs(recordings: u64, keys: Option<u64>, l: u32, level: u32) -> Result<f
     Ok(keys.filter(|keys| *keys > 0).map_or(n * p, |keys| of_keys(keys).min(n * p)))
 }
 
-/// Bits and hash functions of one level.
+/// The bits and hash functions of one level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LevelParams {
-    /// m.
+    /// m: the number of bits.
     pub bits: u64,
-    /// k.
+    /// k: the number of hash functions.
     pub hashes: u32,
 }
 
-/// The levels for so many recordings of so many different keys (if that is known) at noise `f`.
+/// Plans `r` levels for `n` recordings of `keys` different keys (if known) at noise `f`.
 ///
-/// Each level is a standard filter of the [`pairs`] it will hold, with the most hash functions at which no more than
-/// half of the bits are set. What is random about the number of pairs is allowed for with four standard deviations.
-/// All levels have the same noise: coarse ones need no less, since the guarded rule believes them only where most of
-/// the groups were really hit, and the estimates know the noise.
+/// Each level is a standard filter for the [`pairs`] it will hold, with the most hash functions for
+/// which at most half of the bits are set. Four standard deviations of the number of pairs are
+/// added where that number is random. All levels have the same noise. Coarse levels need no less,
+/// since the guarded rule reads them only where most of the groups were really hit, and the
+/// estimates account for the noise.
 ///
 /// ```
 /// use umbel::sizing::space_code::levels;
@@ -217,6 +263,10 @@ pub struct LevelParams {
 /// assert!((14.7e6..15.0e6).contains(&(bits as f64)));
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// If an argument is out of range, or a level would need more than [`MAX_BITS`].
 pub fn levels(n: u64, keys: Option<u64>, l: u32, r: u32, f: f64) -> Result<Vec<LevelParams>> {
     check::capacity(n)?;
     check::rate(f)?;
@@ -233,23 +283,27 @@ pub fn levels(n: u64, keys: Option<u64>, l: u32, r: u32, f: f64) -> Result<Vec<L
     (0..r).map(one).collect()
 }
 
-/// The pairs a level is planned for.
+/// Returns the number of pairs a level is planned for.
 fn room(n: u64, keys: Option<u64>, l: u32, level: u32) -> Result<u64> {
     let pairs = pairs(n, keys, l, level)?;
-    // Without a sample, every recording is at most one pair, and that is certain.
+    // Without sampling, every recording makes at most one pair, so that bound needs no slack.
     let random = level > 0 || pairs < n as f64;
     let slack = if random { 4.0 * pairs.sqrt() } else { 0.0 };
     Ok(((pairs + slack).ceil() as u64).clamp(1, n))
 }
 
-/// The noise that the theory predicts for a level of so many pairs.
+/// Returns the theoretical noise of a level with this many pairs.
 fn noise(m: u64, pairs: u64, k: u32) -> f64 {
-    // The second-order formula can leave [0, 1] where a handful of bits are full.
+    // The second-order formula can leave [0, 1] for a nearly full filter of a handful of bits.
     rate::second_order(m, pairs, k).map_or(1.0, |noise| noise.max(rate::formula(m, pairs, k)).min(1.0))
 }
 
-/// The noise that the theory predicts after `n` recordings of so many keys on a level, counted from 0, of m bits and k
-/// hash functions.
+/// Returns the theoretical noise after `n` recordings of `keys` different keys on a level, counted
+/// from 0, of m bits and k hash functions.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn predicted_noise(n: u64, keys: Option<u64>, l: u32, level: u32, m: u64, k: u32) -> Result<f64> {
     check::load(n)?;
     check::bits(m)?;
@@ -282,14 +336,14 @@ fn check(l: u32, f: f64, theta: u32) -> Result<()> {
     Ok(())
 }
 
-/// What depends on the number of groups alone.
+/// Tables that depend on the number of groups alone.
 struct Scale {
-    /// T and R of each theta.
+    /// T (coverage) and R (inaccuracy) for each theta.
     coverage: Vec<f64>,
     inaccuracy: Vec<f64>,
-    /// The theta of the least R.
+    /// The theta with the least R.
     best: u32,
-    /// Of each theta, the 95 % interval of the probability with which a group is found.
+    /// The 95 % interval of the probability that a group is found, for each theta.
     chance: Vec<(f64, f64)>,
 }
 
@@ -308,35 +362,35 @@ impl Scale {
     }
 }
 
-/// Computed once for each number of groups, which is in range.
+/// Returns the tables for a valid number of groups, which are computed once.
 fn scale(l: u32) -> &'static Scale {
     static SCALES: [OnceLock<Scale>; MAX_GROUPS as usize + 1] =
         [const { OnceLock::new() }; MAX_GROUPS as usize + 1];
     SCALES[l as usize].get_or_init(|| Scale::new(l))
 }
 
-/// [`coverage`] of all groups, already checked.
+/// [`coverage`] of all groups, for a checked argument.
 pub(crate) fn full(l: u32) -> f64 {
     scale(l).coverage[l as usize]
 }
 
-/// [`mve`] of arguments already checked.
+/// [`mve`] for checked arguments.
 pub(crate) fn mean_value(l: u32, f: f64, theta: u32) -> f64 {
     if theta == l {
         return full(l);
     }
     let (l, theta) = (f64::from(l), f64::from(theta));
-    // Not below zero, nor what is no number at all where noise is everything or there is but one group.
+    // Neither negative, nor NaN where noise is everything or there is only one group.
     (((l - theta) / (l * (1.0 - f))).ln() / (-1.0 / l).ln_1p()).max(0.0)
 }
 
-/// [`mle`] of arguments already checked.
+/// [`mle`] for checked arguments.
 pub(crate) fn most_likely(l: u32, f: f64, theta: u32) -> f64 {
     if theta == l {
         return full(l);
     }
     let (mut found, mut best, mut most) = (GroupDistribution::new(l, f), 0, 0.0);
-    // The maximum lies near the mean value, which is below l ln l.
+    // The maximum lies near the mean-value estimate, which is below l ln l.
     for x in 0..=u64::from(l) * 8 {
         let likelihood = found.probability[theta as usize];
         if likelihood > most {
@@ -347,18 +401,19 @@ pub(crate) fn most_likely(l: u32, f: f64, theta: u32) -> f64 {
     best as f64
 }
 
-/// [`interval`] of each theta, of arguments already checked.
+/// [`interval`] of every theta, for checked arguments.
 pub(crate) fn intervals(l: u32, f: f64) -> Vec<(f64, f64)> {
     let all = l as usize;
     let mut low = vec![None; all + 1];
     let mut high = vec![0.0; all + 1];
     let mut found = GroupDistribution::new(l, f);
-    // After l ln(l / TAIL) recordings all groups are found as often as TAIL asks; a bound for what cannot be any more.
+    // After l ln(l / TAIL) recordings all groups are found with probability 1 - TAIL; 16 l is a
+    // safe bound for the loop.
     for x in 0..=u64::from(l) * 16 {
         let x = x as f64;
         let mut below = 0.0;
         for theta in 0..=all {
-            // At least theta groups: whatever is not below; rounding leaves a little of it.
+            // The probability of at least theta groups is 1 - below, up to rounding.
             if 1.0 - below > TAIL && low[theta].is_none() {
                 low[theta] = Some(x);
             }
@@ -373,11 +428,12 @@ pub(crate) fn intervals(l: u32, f: f64) -> Vec<(f64, f64)> {
         found.record();
     }
     high[all] = f64::INFINITY;
-    // Fewer groups than noise alone finds have no explanation; zero is the nearest.
+    // If noise alone finds more groups than this, no number of recordings fits; zero is the
+    // nearest.
     low.into_iter().map(Option::unwrap_or_default).zip(high).map(|(low, high)| (low, high.max(low))).collect()
 }
 
-/// [`sampled_interval`] of arguments already checked.
+/// [`sampled_interval`] for checked arguments.
 pub(crate) fn poisson_interval(l: u32, f: f64, theta: u32, p: f64) -> (f64, f64) {
     let (low, high) = scale(l).chance[theta as usize];
     let recordings = |chance: f64| (f64::from(l) / p * ((1.0 - f) / (1.0 - chance)).ln()).max(0.0);
@@ -385,18 +441,18 @@ pub(crate) fn poisson_interval(l: u32, f: f64, theta: u32, p: f64) -> (f64, f64)
     (recordings(low), high)
 }
 
-/// The distribution of the groups found.
+/// The distribution of the number of groups found.
 struct GroupDistribution {
     probability: Vec<f64>,
 }
 
 impl GroupDistribution {
-    /// By noise alone: Bin(l, f).
+    /// The distribution by noise alone: Bin(l, f).
     fn new(l: u32, f: f64) -> GroupDistribution {
         GroupDistribution { probability: binomial(l, f) }
     }
 
-    /// One more recording: theta becomes theta + 1 with probability (l - theta) / l.
+    /// Adds a recording: theta becomes theta + 1 with probability (l - theta) / l.
     fn record(&mut self) {
         let l = (self.probability.len() - 1) as f64;
         for theta in (1..self.probability.len()).rev() {
@@ -408,9 +464,9 @@ impl GroupDistribution {
     }
 }
 
-/// Bin(n, q) for 0 <= q <= 1.
+/// Returns Bin(n, q) for 0 <= q <= 1.
 fn binomial(n: u32, q: f64) -> Vec<f64> {
-    // One trial after the other: for 64 trials this is nothing, and exact for every q.
+    // Trial by trial: cheap for 64 trials, and exact for every q.
     let mut probability = vec![0.0; n as usize + 1];
     probability[0] = 1.0;
     for trial in 1..=n as usize {
@@ -422,7 +478,7 @@ fn binomial(n: u32, q: f64) -> Vec<f64> {
     probability
 }
 
-/// The 95 % interval of Clopper and Pearson for q after `hits` of `n` trials.
+/// Returns the 95 % interval of Clopper and Pearson for q after `hits` of `n` trials.
 fn binomial_interval(n: u32, hits: u32) -> (f64, f64) {
     let bisect = |below: &dyn Fn(f64) -> bool| {
         let (mut low, mut high) = (0.0, 1.0);

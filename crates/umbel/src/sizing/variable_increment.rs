@@ -1,13 +1,14 @@
 //! The rate of filters whose probes add different amounts to their cells.
 //!
-//! A cell of such a filter excludes some keys even when other keys have added to it. Let e_j be the
-//! probability that a cell with j increments excludes a non-member. With N = n k probes on m cells,
-//! a cell has j increments with probability P_j = C(N,j) (1/m)^j (1-1/m)^(N-j), and the rate is
+//! A cell of such a filter excludes some keys even when other keys have added to it. Let `e_j` be
+//! the probability that a cell with j increments excludes a non-member. With N = n k probes on m
+//! cells, a cell has j increments with probability `P_j = C(N,j) (1/m)^j (1-1/m)^(N-j)`, and the
+//! rate is
 //!
-//! > (1 - Σ P_j e_j)^k
+//! > `(1 - Σ P_j e_j)^k`
 //!
-//! The e_j are all that the formula needs to know of a scheme. With e = \[1\] it gives the counting
-//! filter, and the classic formula of the standard one.
+//! The scheme enters the formula only through the `e_j`. With e = \[1\] it yields the counting
+//! filter and the classic formula of the standard filter.
 //!
 //! ```
 //! use umbel::sizing::variable_increment::{best_hashes, excluded_by_range, rate};
@@ -28,7 +29,12 @@
 use super::{Given, MAX_KEYS, Params, check, greatest, least, rate};
 use crate::{Error, Result};
 
-/// e_0, e_1 and e_2 of the increments L, ..., 2L-1: 1, (L-1)/L and (L-1)(L+1)/(6L²). Three keys exclude nothing.
+/// Returns `e_0`, `e_1` and `e_2` of the increments L, ..., 2L-1: 1, (L-1)/L and (L-1)(L+1)/(6L²).
+/// Three or more keys exclude nothing.
+///
+/// # Errors
+///
+/// If `l` is zero.
 pub fn excluded_by_range(l: u32) -> Result<[f64; 3]> {
     if l == 0 {
         return Err(Error::parameter("L", l, "at least 1"));
@@ -37,7 +43,12 @@ pub fn excluded_by_range(l: u32) -> Result<[f64; 3]> {
     Ok([1.0, (l - 1.0) / l, (l - 1.0) * (l + 1.0) / (6.0 * l * l)])
 }
 
-/// e_0 to e_h of a B_h sequence of `elements` elements whose cells count keys beside their sum: ((l-1)/l)^j.
+/// Returns `e_0` to `e_h` of a `B_h` sequence of `elements` elements, for cells that store the
+/// number of keys beside their sum: ((l-1)/l)^j.
+///
+/// # Errors
+///
+/// If `elements` is zero.
 pub fn excluded_by_b_h(elements: u32, h: u32) -> Result<Vec<f64>> {
     if elements == 0 {
         return Err(Error::parameter("increments", elements, "at least one"));
@@ -46,18 +57,27 @@ pub fn excluded_by_b_h(elements: u32, h: u32) -> Result<Vec<f64>> {
     Ok((0..=h).map(|j| ((l - 1.0) / l).powi(j as i32)).collect())
 }
 
-/// The rate of `cells` cells after `n` keys with `k` probes each, when a cell with j keys excludes a stranger with
-/// probability `excluded[j]`, and with none beyond.
+/// Returns the rate of `cells` cells after `n` keys with `k` probes each, if a cell with j keys
+/// excludes a non-member with probability `excluded[j]`, and with probability zero beyond the end
+/// of the slice.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn rate(cells: u64, n: u64, k: u32, excluded: &[f64]) -> Result<f64> {
     rate::check_filter(cells, n, k)?;
     Ok(formula(cells, n, k, excluded))
 }
 
-/// The k of the lowest rate.
+/// Returns the k with the lowest rate.
+///
+/// # Errors
+///
+/// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn best_hashes(cells: u64, n: u64, excluded: &[f64]) -> Result<u32> {
     check::bits(cells)?;
     check::capacity(n)?;
-    // The best load of a cell is between ln 2 and a few keys, from which k follows.
+    // The best load of a cell is between ln 2 and a few keys, which bounds k.
     let most = (8.0 * cells as f64 / n as f64).clamp(1.0, 128.0) as u32;
     let by_rate =
         |a: &u32, b: &u32| formula(cells, n, *a, excluded).total_cmp(&formula(cells, n, *b, excluded));
@@ -70,7 +90,7 @@ fn formula(cells: u64, n: u64, k: u32, excluded: &[f64]) -> f64 {
         return 0.0;
     }
     if cells == 1 {
-        // The only cell has all probes.
+        // The only cell receives all probes.
         let excluded = excluded.get(probes as usize).copied().unwrap_or(0.0);
         return (1.0 - excluded).powf(k.into());
     }
@@ -84,8 +104,8 @@ fn formula(cells: u64, n: u64, k: u32, excluded: &[f64]) -> f64 {
 }
 
 impl Params {
-    /// A filter of at most `most_cells` cells from what is known of it, where `m` and
-    /// [`bits`](Params::bits) are numbers of cells. Of all that keep the rate, it has the fewest cells.
+    /// Solves for a filter of at most `most_cells` cells from the given parameters, where `m` and
+    /// [`bits`](Params::bits) are numbers of cells. Chooses the fewest cells that meet the rate.
     pub(crate) fn of_cells(given: Given, most_cells: u64, excluded: &[f64]) -> Result<Params> {
         let of = |cells, n, k| {
             Ok(Params { capacity: n, bits: cells, hashes: k, rate: rate(cells, n, k, excluded)? })

@@ -1,4 +1,4 @@
-//! [`Distinct`]: the number of distinct keys, by HyperLogLog.
+//! [`Distinct`]: the number of distinct keys, by `HyperLogLog`.
 
 use super::{add_to_total, finish, sketch_methods, summarize, total};
 use crate::arch::{Kernel, Simd};
@@ -11,7 +11,7 @@ use crate::{Batch, Capabilities, Digest, Error, Hasher, Key, Kind, Mismatch, Res
 use std::convert::Infallible;
 use std::fmt;
 
-/// The number of distinct keys: HyperLogLog with Ertl's estimator.
+/// Estimates the number of distinct keys: `HyperLogLog` with Ertl's estimator.
 ///
 /// ```
 /// use umbel::sketch::Distinct;
@@ -27,9 +27,9 @@ use std::fmt;
 ///
 /// # How it works
 ///
-/// The first p bits of a digest choose one of m = 2^p registers. The position of the first one among the other bits is
-/// the rank of the digest, and a register holds the highest rank of its digests. A rank r occurs once in 2^r digests, so
-/// the ranks tell how many there were:
+/// The first p bits of a digest choose one of m = 2^p registers. The position of the first one
+/// among the other bits is the rank of the digest, and a register holds the highest rank of its
+/// digests. Rank r occurs once in 2^r digests, so the ranks indicate how many digests there were:
 ///
 /// ```text
 /// digest     0110 0010 1011 1...        p = 4
@@ -38,20 +38,23 @@ use std::fmt;
 /// registers  2 0 4 1 0 1 3 5 ...
 /// ```
 ///
-/// The same key always meets the same register with the same rank, so it counts once however often it comes, and the
-/// union takes the higher rank of each register: it is exactly the sketch of both streams.
+/// The same key always has the same register and the same rank, so it counts once however often it
+/// is inserted. A union takes the higher rank of each register: it is exactly the sketch of both
+/// streams.
 ///
 /// # When to take it
 ///
-/// Take it to count distinct keys without storing them: visitors, addresses, lines. It needs 2^p bytes, whatever the
-/// number of keys: 16 KiB for a standard error of 0.8 %, 256 KiB for 0.2 %. The estimator is unbiased from the first key
-/// on, and nearly exact as long as most registers are empty. An insertion is one hash and one byte of memory.
+/// Take it to count distinct keys without storing them: visitors, addresses, lines. It needs 2^p
+/// bytes, whatever the number of keys: 16 KiB for a standard error of 0.8 %, 256 KiB for 0.2 %. The
+/// estimator is unbiased from the first key on, and nearly exact as long as most registers are
+/// empty. An insertion costs one hash and touches one byte of memory.
 ///
 /// # References
 ///
-/// * P. Flajolet, É. Fusy, O. Gandouet and F. Meunier. *HyperLogLog: the analysis of a near-optimal cardinality
-///   estimation algorithm.* AofA 2007. `FFGM07`
-/// * O. Ertl. *New cardinality estimation algorithms for HyperLogLog sketches.* arXiv:1702.01284, 2017. `Ertl17`
+/// * P. Flajolet, É. Fusy, O. Gandouet and F. Meunier. *`HyperLogLog`: the analysis of a
+///   near-optimal cardinality estimation algorithm.* `AofA` 2007. `FFGM07`
+/// * O. Ertl. *New cardinality estimation algorithms for `HyperLogLog` sketches.*
+///   arXiv:1702.01284, 2017. `Ertl17`
 pub struct Distinct {
     head: Head,
     /// p: the bits of a digest that choose its register.
@@ -64,7 +67,7 @@ const MIN_PRECISION: u32 = 4;
 const MAX_PRECISION: u32 = 24;
 const DEFAULT_PRECISION: u32 = 14;
 
-/// One counter for each possible rank, at the lowest precision.
+/// The number of possible ranks at the lowest precision, including 0 for an empty register.
 const RANKS: usize = (65 - MIN_PRECISION) as usize + 1;
 
 sketch_methods!(Distinct);
@@ -74,19 +77,20 @@ impl Default for Distinct {
     ///
     /// # Panics
     ///
-    /// If the system has no memory.
+    /// If the system is out of memory.
     fn default() -> Distinct {
         Distinct::with_precision(DEFAULT_PRECISION).expect("16 KiB of memory")
     }
 }
 
 impl Distinct {
-    /// Makes an empty sketch whose relative standard error is at most `error`: two thirds of all estimates are off by
-    /// less than that, and 95 % by less than twice that.
+    /// Creates an empty sketch whose relative standard error is at most `error`: two thirds of all
+    /// estimates are off by less than that, and 95 % by less than twice that.
     ///
     /// # Errors
     ///
-    /// If `error` is below 0.000254, which would need more than 16 MiB, or there is not enough memory.
+    /// If `error` is below 0.000254, which would need more than 16 MiB, or there is not enough
+    /// memory.
     pub fn with_error(error: f64) -> Result<Distinct> {
         let fits = |precision: &u32| relative_error(*precision) <= error;
         let precision = (MIN_PRECISION..=MAX_PRECISION).find(fits).ok_or_else(|| {
@@ -96,7 +100,7 @@ impl Distinct {
         Distinct::with_precision(precision)
     }
 
-    /// Makes an empty sketch of 2^p registers, which take a byte each.
+    /// Creates an empty sketch of 2^p registers of one byte each.
     ///
     /// # Errors
     ///
@@ -112,12 +116,14 @@ impl Distinct {
         self.precision
     }
 
-    /// Returns the relative standard error of the count of many keys: 1.04 / √m, a little more below 256 registers.
+    /// Returns the relative standard error of the count of many keys: 1.04 / √m, slightly more
+    /// below 256 registers.
     pub fn standard_error(&self) -> f64 {
         relative_error(self.precision)
     }
 
-    /// Returns how many keys were inserted, repeated ones included; `None` if there were more than 2^64 - 2.
+    /// Returns the number of keys inserted, including repeated ones; `None` if there were more than
+    /// 2^64 - 2.
     pub fn inserted(&self) -> Option<u64> {
         self.head.inserted
     }
@@ -154,7 +160,8 @@ impl Distinct {
         });
     }
 
-    /// Whether `key` may have been inserted. Most strangers are told from members only while the sketch is almost empty.
+    /// Returns whether `key` may have been inserted. This excludes most absent keys only while the
+    /// sketch is almost empty.
     pub(crate) fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         let (register, rank) = place(self.precision, key.digest(&self.head.hasher));
         self.registers.as_bytes()[register] >= rank
@@ -171,23 +178,23 @@ impl Distinct {
         }
         z += m * sigma(count(0) / m);
         let value = m * m / (2.0 * std::f64::consts::LN_2 * z);
-        // Few keys are in effect counted by the registers they hit, which is more exact.
+        // Few keys are in effect counted by the registers they hit, which is more accurate.
         let load = value / m;
         let by_hits = (m * (load.exp_m1() - load)).sqrt();
         Estimate { value, standard_error: by_hits.min(relative_error(self.precision) * value) }
     }
 
-    /// Returns the first difference that keeps the two from being united, if there is one.
+    /// Returns the first difference that prevents a union of the two, if there is one.
     pub fn mismatch(&self, other: &Distinct) -> Option<Mismatch> {
         Mismatch::between("precision", self.precision, other.precision)
             .or_else(|| Mismatch::between_hashes(self.head.hasher.id(), other.head.hasher.id()))
     }
 
-    /// Becomes the sketch of the keys of both: the one that would have come from inserting all of them.
+    /// Turns this sketch into the one that inserting the keys of both would have produced.
     ///
     /// # Errors
     ///
-    /// If precision, hash or seed differ. Neither sketch has changed then.
+    /// If precision, hash or seed differ. Neither sketch is changed then.
     pub fn union(&mut self, other: &Distinct) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         for (ours, theirs) in self.registers.as_bytes_mut().iter_mut().zip(other.registers.as_bytes()) {
@@ -197,7 +204,7 @@ impl Distinct {
         Ok(())
     }
 
-    /// Forgets everything.
+    /// Removes all keys.
     pub fn clear(&mut self) {
         self.registers.words_mut().fill(0);
         self.head = self.head.emptied();
@@ -218,21 +225,21 @@ impl Distinct {
         }
     }
 
-    /// How many registers have each rank.
+    /// Counts the registers of each rank.
     fn histogram(&self) -> [u32; RANKS] {
         let mut counts = [0; RANKS];
         let registers = self.registers.as_bytes();
         for rank in registers {
-            // Contents that have not been verified may be anything.
+            // Contents that are not verified yet may be anything.
             counts[usize::from(*rank).min(max_rank(self.precision))] += 1;
         }
-        // What is behind the registers is zero, and no register.
+        // The bytes after the last register are zero and must not be counted.
         counts[0] -= (registers.len() - (1 << self.precision)) as u32;
         counts
     }
 }
 
-/// The highest rank: that of a digest whose other bits are all zero.
+/// Returns the highest rank: that of a digest whose other bits are all zero.
 const fn max_rank(precision: u32) -> usize {
     (65 - precision) as usize
 }
@@ -249,7 +256,7 @@ fn check(precision: u32) -> Result<()> {
     Ok(())
 }
 
-/// The relative standard error, by the constants of Flajolet and others for few registers.
+/// Returns the relative standard error, with the constants of Flajolet et al. for few registers.
 fn relative_error(precision: u32) -> f64 {
     let constant = match precision {
         4 => 1.106,
@@ -261,18 +268,18 @@ fn relative_error(precision: u32) -> f64 {
     constant / f64::from(1 << precision).sqrt()
 }
 
-/// The register of a digest, as the index of its byte in memory, and its rank.
+/// Returns the register of a digest, as the index of its byte in memory, and its rank.
 #[inline(always)]
 fn place(precision: u32, digest: Digest) -> (usize, u8) {
     let bits = digest.get();
     let register = (bits >> (64 - precision)) as usize;
-    // A one below the other bits keeps the rank within bounds.
+    // A one-bit below the other bits bounds the rank.
     let rank = (bits << precision | 1 << (precision - 1)).leading_zeros() as u8 + 1;
-    // Words of files are little-endian: register 0 is the lowest byte of the first.
+    // Words are stored little-endian in files: register 0 is the lowest byte of the first.
     (if cfg!(target_endian = "big") { register ^ 7 } else { register }, rank)
 }
 
-/// Raises the registers of digests.
+/// A kernel that raises the registers of digests.
 struct Raise<'a> {
     registers: &'a mut [u8],
     precision: u32,
@@ -292,7 +299,7 @@ impl Kernel for Raise<'_> {
     }
 }
 
-/// x + Σ x^(2^k) 2^(k-1): the contribution of empty registers.
+/// Returns x + Σ x^(2^k) 2^(k-1): the contribution of empty registers.
 fn sigma(mut x: f64) -> f64 {
     if x == 1.0 {
         return f64::INFINITY;
@@ -309,7 +316,7 @@ fn sigma(mut x: f64) -> f64 {
     }
 }
 
-/// (1 - x - Σ (1 - x^(2^-k))² 2^-k) / 3: the contribution of registers of the highest rank.
+/// Returns (1 - x - Σ (1 - x^(2^-k))² 2^-k) / 3: the contribution of registers of the highest rank.
 fn tau(mut x: f64) -> f64 {
     if x == 0.0 || x == 1.0 {
         return 0.0;

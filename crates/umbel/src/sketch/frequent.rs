@@ -1,4 +1,4 @@
-//! [`Frequent`]: every key above a share of the total, by Misra and Gries.
+//! [`Frequent`]: all keys above a share of the total, by Misra and Gries.
 
 use super::table::{Entry, KeyTable, MAX_ENTRIES};
 use super::{Item, add_to_total, each_key, finish, items, sketch_methods, summarize, total};
@@ -10,7 +10,7 @@ use crate::{Batch, Capabilities, Digest, Error, Hasher, Key, Kind, Mismatch, Res
 use std::cmp::Reverse;
 use std::fmt;
 
-/// Every key with more than a share of the total: the summary of Misra and Gries.
+/// Finds all keys with more than a share of the total: the summary of Misra and Gries.
 ///
 /// ```
 /// use umbel::sketch::Frequent;
@@ -28,46 +28,52 @@ use std::fmt;
 ///
 /// # How it works
 ///
-/// A new key gets a counter, and its later occurrences raise it. When there are more than 2 k counters, all of them are
-/// lowered by the value of the (k+1)-th largest, and those with nothing left are dropped:
+/// A new key gets a counter, and later occurrences raise it. When there are more than 2 k counters,
+/// all of them are lowered by the value of the (k+1)-th largest, and those that reach zero are
+/// dropped:
 ///
 /// ```text
 /// k = 2, five counters      9  7  4  2  1        the third largest is 4
 /// all lowered by 4          5  3  -  -  -        at most k are left
 /// ```
 ///
-/// Each time at least k + 1 counters lose that value, so together the losses of one key are at most total / (k + 1). A
-/// key with more occurrences than that keeps its counter. The union adds the counters of both and lowers them in the same
-/// way, so it promises the same for both streams together.
+/// Each time at least k + 1 counters lose that value, so one key loses at most total / (k + 1)
+/// overall. A key with more occurrences than that keeps its counter. A union adds the counters of
+/// both sketches and lowers them in the same way, so it makes the same promise for both streams
+/// together.
 ///
 /// # When to take it
 ///
-/// Take it when no frequent key may be missed: heavy senders, hot rows. Not every key that is listed is frequent: a key is
-/// above a threshold if its count is, and cannot be if `count + error_bound()` is not. For the k most frequent keys,
-/// whatever their share, see [`TopK`](super::TopK).
+/// Take it when no frequent key may be missed: heavy senders, hot rows. Not every listed key is
+/// frequent: a key is above a threshold if its count is, and is certainly not if `count +
+/// error_bound()` is not. For the k most frequent keys, whatever their share, see
+/// [`TopK`](super::TopK).
 ///
-/// It costs at most 2 k counters, each 48 bytes and the key's own, and an insertion is a lookup in a hash table.
+/// It costs at most 2 k counters of 48 bytes and the bytes of the key each, and an insertion is a
+/// lookup in a hash table.
 ///
 /// # References
 ///
-/// * J. Misra and D. Gries. *Finding repeated elements.* Science of Computer Programming 2(2), 1982. `MG82`
-/// * P. K. Agarwal, G. Cormode, Z. Huang, J. M. Phillips, Z. Wei and K. Yi. *Mergeable summaries.* ACM Transactions on
-///   Database Systems 38(4), 2013; first at PODS 2012. `Agarwal13`
+/// * J. Misra and D. Gries. *Finding repeated elements.* Science of Computer Programming
+///   2(2), 1982. `MG82`
+/// * P. K. Agarwal, G. Cormode, Z. Huang, J. M. Phillips, Z. Wei and K. Yi. *Mergeable summaries.*
+///   ACM Transactions on Database Systems 38(4), 2013; first at PODS 2012. `Agarwal13`
 pub struct Frequent {
     head: Head,
     k: u64,
     counters: KeyTable,
-    /// By how much all counters together have been lowered.
+    /// The sum of the values by which all counters have been lowered.
     error: u64,
 }
 
-/// The most counters to keep; a sketch has up to twice as many.
+/// The largest k; a sketch has up to twice as many counters.
 const MAX_K: u64 = MAX_ENTRIES / 4;
 
 sketch_methods!(Frequent);
 
 impl Frequent {
-    /// Makes an empty sketch that misses no key with more than 1 / (k + 1) of the total. Memory is taken as keys come.
+    /// Creates an empty sketch that misses no key with more than 1 / (k + 1) of the total. Memory
+    /// is allocated as keys arrive.
     ///
     /// # Errors
     ///
@@ -92,13 +98,13 @@ impl Frequent {
         self.len() == 0
     }
 
-    /// Returns the sum of everything that was counted; `u64::MAX` if it is more.
+    /// Returns the sum of all counts, or `u64::MAX` if it is larger.
     pub fn total(&self) -> u64 {
         total(&self.head)
     }
 
-    /// Returns by how much a count may be too low: at most total / (k + 1). Keys without a counter were counted at most
-    /// this often.
+    /// Returns the amount by which a count may be too low: at most total / (k + 1). Keys without a
+    /// counter were counted at most this often.
     pub fn error_bound(&self) -> u64 {
         self.error
     }
@@ -130,7 +136,7 @@ impl Frequent {
         }
     }
 
-    /// Raises the counter of a key, or makes one.
+    /// Raises the counter of a key, or creates one.
     #[inline]
     fn raise(&mut self, digest: Digest, key: &[u8], times: u64) {
         match self.counters.find(digest, key) {
@@ -143,7 +149,7 @@ impl Frequent {
         }
     }
 
-    /// Lowers all counters by the (k+1)-th largest, of more than that.
+    /// Lowers all counters by the (k+1)-th largest. There must be more than k.
     fn purge(&mut self) {
         let mut counts: Vec<u64> = self.counters.entries().iter().map(|entry| entry.count).collect();
         let (_, lower, _) = counts.select_nth_unstable_by_key(self.k as usize, |count| Reverse(*count));
@@ -156,7 +162,7 @@ impl Frequent {
         self.count(key) > 0
     }
 
-    /// Returns how often `key` was counted, or up to [`error_bound`](Frequent::error_bound) less.
+    /// Returns how often `key` was counted, less at most [`error_bound`](Frequent::error_bound).
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         key.with_bytes(|bytes| {
             let found = self.counters.find(self.head.hasher.digest_bytes(bytes), bytes);
@@ -164,7 +170,8 @@ impl Frequent {
         })
     }
 
-    /// Returns the keys that have a counter, the heaviest first, and those of equal counts in the order of their bytes.
+    /// Returns the keys that have a counter, heaviest first; keys of equal counts are ordered by
+    /// their bytes.
     pub fn items(&self) -> Vec<Item<'_>> {
         let entries = self.counters.entries().iter();
         let mut items: Vec<Item<'_>> =
@@ -173,16 +180,17 @@ impl Frequent {
         items
     }
 
-    /// Returns the first difference that keeps the two from being united, if there is one.
+    /// Returns the first difference that prevents a union of the two, if there is one.
     pub fn mismatch(&self, other: &Frequent) -> Option<Mismatch> {
         Mismatch::between("number of counters", self.k, other.k)
     }
 
-    /// Becomes the sketch of everything that was counted in either. The hashes may differ, since the keys are there.
+    /// Turns this sketch into the sketch of everything that was counted in either. The hash
+    /// functions may differ, since the keys are stored.
     ///
     /// # Errors
     ///
-    /// If k differs. Neither sketch has changed then.
+    /// If k differs. Neither sketch is changed then.
     pub fn union(&mut self, other: &Frequent) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         for entry in other.counters.entries() {
@@ -196,15 +204,15 @@ impl Frequent {
         Ok(())
     }
 
-    /// Forgets everything.
+    /// Removes all counts.
     pub fn clear(&mut self) {
         self.counters.clear();
         self.error = 0;
         self.head = self.head.emptied();
     }
 
-    /// Measures how full the sketch is; its cells are the counters. The number of distinct keys is known until the first
-    /// is dropped.
+    /// Measures how full the sketch is; its cells are the counters. The number of distinct keys is
+    /// exact until the first key is dropped.
     pub fn stats(&self) -> Stats {
         let held = self.len() as u64;
         let exact = Estimate { value: held as f64, standard_error: 0.0 };
@@ -279,23 +287,23 @@ impl Structure for Frequent {
         let entries = items::decode(&items, count, &parts.head.hasher)?;
         let invalid = |what: &str| FormatError::invalid(what);
         if entries.len() as u64 > 2 * k || entries.iter().any(|entry| entry.count == 0) {
-            return Err(invalid("it has more items than counters, or one that never came").into());
+            return Err(invalid("it has more items than counters, or one with a count of 0").into());
         }
         let ordered =
             |pair: &[Entry]| (Reverse(pair[0].count), &pair[0].key) < (Reverse(pair[1].count), &pair[1].key);
         if !entries.windows(2).all(ordered) {
             return Err(invalid("its items are not in order").into());
         }
-        let counters = KeyTable::from_entries(entries)?.ok_or_else(|| invalid("an item is there twice"))?;
+        let counters = KeyTable::from_entries(entries)?.ok_or_else(|| invalid("an item occurs twice"))?;
         Ok(Frequent { head: finish(parts)?, k, counters, error })
     }
 
-    /// The losses and what is left of the counters add up to no more than was counted.
+    /// Checks that the losses and the remaining counters add up to at most the total.
     fn check_contents(&self) -> Result<(), FormatError> {
         let left: u128 = self.counters.entries().iter().map(|entry| u128::from(entry.count)).sum();
         let lost = u128::from(self.error) * u128::from(self.k + 1);
         if self.head.inserted.is_some_and(|total| left + lost > total.into()) {
-            return Err(FormatError::invalid("its items came more often than everything together"));
+            return Err(FormatError::invalid("the counts of its items exceed the total"));
         }
         Ok(())
     }

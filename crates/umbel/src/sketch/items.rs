@@ -1,5 +1,5 @@
-//! The section of a file that holds counted keys: for each, in 8 bytes, its count and, in 8 more, where its key ends; then the
-//! keys one after the other.
+//! The section of a file that holds counted keys. Each item has a record of 16 bytes: its count and
+//! the offset at which its key ends. The keys follow one after the other.
 
 use super::table::Entry;
 use crate::file::FormatError;
@@ -7,7 +7,7 @@ use crate::file::fields::Fields;
 use crate::memory::{LINE_BYTES, Words};
 use crate::{Hasher, Result};
 
-/// The bytes of an item beside its key.
+/// The bytes of an item besides its key.
 const RECORD: usize = 16;
 
 /// Writes counted keys.
@@ -51,12 +51,12 @@ pub(super) fn decode(words: &Words, count: u64, hasher: &Hasher) -> Result<Vec<E
     if words.lines().len() as u64 != lines(entries.len(), start)
         || text[start..].iter().any(|byte| *byte != 0)
     {
-        return Err(FormatError::invalid("there is something behind its last item"));
+        return Err(FormatError::invalid("there are bytes after its last item"));
     }
     Ok(entries)
 }
 
-/// The number of lines for these items and the bytes of their keys; a section has at least one.
+/// Returns the number of lines for this many items and bytes of keys; a section has at least one.
 fn lines(items: usize, keys: usize) -> u64 {
     (items * RECORD + keys).div_ceil(LINE_BYTES).max(1) as u64
 }

@@ -5,8 +5,8 @@
 //! | sketch | question | memory | error |
 //! | --- | --- | --- | --- |
 //! | [`Distinct`] | How many different keys were there? | 16 KiB at 0.8 % | standard error 1.04 / √m with m bytes |
-//! | [`CountMin`] | How often did this key come? | 53 KiB at 0.1 % of the total | never too low; too high by more than that for one key in a hundred |
-//! | [`TopK`] | Which keys came most often? | 32 KiB and the keys | probably right, without a bound |
+//! | [`CountMin`] | How often did this key occur? | 53 KiB at 0.1 % of the total | never too low; too high by more than that for one key in a hundred |
+//! | [`TopK`] | Which keys occurred most often? | 32 KiB and the keys | probably right, without a bound |
 //! | [`Frequent`] | Which keys make up more than a share of the total? | the keys and 48 bytes for each | certain: no such key is missing |
 //!
 //! ```
@@ -26,17 +26,19 @@
 //!
 //! # Keys, hashes and files
 //!
-//! Sketches take the same keys as filters and hash them with [`Hasher::default`](crate::Hasher). `with_hasher` sets another
-//! function: use [`Hasher::keyed`](crate::Hasher::keyed) where strangers choose the keys, since somebody who knows the
-//! function can choose keys that share their cells. [`Distinct`] and [`CountMin`] hold no keys. [`TopK`] and [`Frequent`]
-//! hold the bytes of their keys, in memory and in files, whatever the hash.
+//! Sketches take the same keys as filters and hash them with [`Hasher::default`](crate::Hasher).
+//! `with_hasher` sets another function. Use [`Hasher::keyed`](crate::Hasher::keyed) for keys from
+//! untrusted sources: an attacker who knows the function can choose keys that share their cells.
+//! [`Distinct`] and [`CountMin`] store no keys. [`TopK`] and [`Frequent`] store the bytes of their
+//! keys, in memory and in files, whatever the hash.
 //!
-//! `save`, `load`, `to_bytes` and `from_bytes` use the container of the filters; see [`mod@crate::file`].
+//! `save`, `load`, `to_bytes` and `from_bytes` use the container of the filters; see
+//! [`mod@crate::file`].
 //!
 //! # Unions
 //!
-//! Two sketches that were filled apart can be united, except those of [`TopK`]. The union promises the same as one sketch
-//! that was filled with everything.
+//! Two sketches that were filled separately can be united, except those of [`TopK`]. The union
+//! makes the same promises as a single sketch that was filled with everything.
 
 mod count_min;
 mod distinct;
@@ -62,7 +64,7 @@ use std::fmt;
 pub struct Item<'a> {
     /// The bytes of the key.
     pub key: &'a [u8],
-    /// How often it was counted, as far as the sketch knows.
+    /// The number of times the key was counted, as the sketch estimates it.
     pub count: u64,
 }
 
@@ -75,8 +77,8 @@ macro_rules! sketch_methods {
                 &self.head.hasher
             }
 
-            /// Returns an empty sketch of the same shape that uses another hash function. Keys that were counted before
-            /// are forgotten, since they were hashed by the old one.
+            /// Returns an empty sketch of the same shape that uses another hash function. Keys
+            /// counted before are dropped, since they were hashed with the old one.
             #[must_use]
             pub fn with_hasher(mut self, hasher: $crate::Hasher) -> Self {
                 self.clear();
@@ -93,7 +95,7 @@ macro_rules! sketch_methods {
                 $crate::structure::Structure::try_clone(self)
             }
 
-            /// Lets the memory be moved.
+            /// Allows the memory to be moved.
             #[doc(hidden)]
             pub fn relocate(&mut self, mover: &mut dyn $crate::memory::Mover) {
                 $crate::structure::Structure::relocate(self, mover);
@@ -105,7 +107,7 @@ macro_rules! sketch_methods {
         impl $crate::structure::sealed::Sealed for $type {}
 
         impl<K: $crate::Key> Extend<K> for $type {
-            /// Counts keys one by one; `insert_batch` is faster where they are in memory.
+            /// Counts keys one by one; `insert_batch` is faster for keys in memory.
             fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
                 for key in keys {
                     self.insert(&key);
@@ -135,7 +137,8 @@ fn summarize(
     summary.field("bytes", &bytes).field("hash", &format_args!("{}", head.hasher.id())).finish()
 }
 
-/// The head of a sketch in a file, once all sections are taken. Sketches are not planned for a number of keys.
+/// Returns the head of a sketch in a file, once all sections are taken. Sketches are not planned
+/// for a number of keys, so a capacity is an error.
 fn finish(parts: Parts) -> Result<Head> {
     let head = parts.finish()?;
     match head.design {
@@ -144,8 +147,8 @@ fn finish(parts: Parts) -> Result<Head> {
     }
 }
 
-/// Every key that was counted, added up; `u64::MAX` if there were more. Files store it as the number of insertions, in which
-/// that value stands for an unknown number.
+/// Returns the sum of all counts, or `u64::MAX` if it is larger. Files store it as the number of
+/// insertions, where that value means unknown.
 fn total(head: &Head) -> u64 {
     head.inserted.unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Counted keys that are found by their digest.
+//! A table of counted keys, indexed by their digests.
 
 use crate::hash::reduce;
 use crate::memory::{Mover, relocate_vec};
@@ -12,7 +12,7 @@ pub(super) struct Entry {
     pub key: Vec<u8>,
 }
 
-/// Entries in an order that the caller chooses, and an index of them.
+/// Entries in an order chosen by the caller, and an index of them.
 ///
 /// ```text
 /// slots     . 2 . . 1 3 . .        open addressing: an entry is in the first free slot from its home on
@@ -20,22 +20,22 @@ pub(super) struct Entry {
 /// entries   0 1 2   ...            the number in a slot is that of its entry plus 1
 /// ```
 ///
-/// At least half of the slots are free, so a search ends soon. There are no tombstones: when an entry leaves, those behind
-/// it move up.
+/// At least half of the slots are free, so a search ends soon. There are no tombstones: when an
+/// entry is removed, the entries after it move up.
 #[derive(Debug, Default)]
 pub(super) struct KeyTable {
     entries: Vec<Entry>,
     slots: Vec<u32>,
 }
 
-/// An entry without its key, and two slots.
+/// The bytes of an entry without its key, and of two slots.
 const ENTRY_BYTES: usize = size_of::<Entry>() + 2 * size_of::<u32>();
 
-/// The most entries; their numbers plus 1 fit into a slot.
+/// The largest number of entries; their numbers plus 1 fit into a slot.
 pub(super) const MAX_ENTRIES: u64 = 1 << 31;
 
 impl KeyTable {
-    /// Makes a table of free entries.
+    /// Creates a table of free entries.
     pub fn with_free(count: u64) -> Result<KeyTable> {
         let mut entries = Vec::new();
         let len = count as usize;
@@ -44,7 +44,7 @@ impl KeyTable {
         Ok(KeyTable { entries, slots: empty_slots(len)? })
     }
 
-    /// Makes a table of these entries; `None` if a key is there twice.
+    /// Creates a table of these entries; `None` if a key occurs twice.
     pub fn from_entries(entries: Vec<Entry>) -> Result<Option<KeyTable>> {
         let slots = empty_slots(entries.len())?;
         let mut table = KeyTable { entries, slots };
@@ -62,7 +62,7 @@ impl KeyTable {
         &self.entries
     }
 
-    /// The number of the entry with this key.
+    /// Returns the number of the entry with this key.
     #[inline]
     pub fn find(&self, digest: Digest, key: &[u8]) -> Option<usize> {
         if self.slots.is_empty() {
@@ -79,17 +79,17 @@ impl KeyTable {
         }
     }
 
-    /// Changes the count of an entry, which stays above 0.
+    /// Sets the count of an entry, which must stay above 0.
     #[inline]
     pub fn set_count(&mut self, at: usize, count: u64) {
         self.entries[at].count = count;
     }
 
-    /// Appends an entry whose key is not there yet.
+    /// Appends an entry whose key is not in the table yet.
     pub fn push(&mut self, entry: Entry) {
         self.entries.push(entry);
         if 2 * self.entries.len() > self.slots.len() {
-            // Memory for keys is taken without asking, as everywhere in Rust; so is this.
+            // Allocated infallibly, like the keys themselves.
             self.slots = vec![0; (4 * self.entries.len()).max(16)];
             (0..self.entries.len()).for_each(|at| self.index(at));
         } else {
@@ -97,7 +97,7 @@ impl KeyTable {
         }
     }
 
-    /// Puts an entry whose key is not there yet in the place of another, which is returned.
+    /// Replaces an entry by one whose key is not in the table yet, and returns the old entry.
     pub fn replace(&mut self, at: usize, entry: Entry) -> Entry {
         self.remove_from_index(at);
         let old = std::mem::replace(&mut self.entries[at], entry);
@@ -116,7 +116,7 @@ impl KeyTable {
         self.entries.swap(a, b);
     }
 
-    /// Lowers every count, and drops the entries that have none left.
+    /// Lowers every count, and drops the entries whose count reaches 0.
     pub fn lower(&mut self, by: u64) {
         self.entries.retain_mut(|entry| {
             entry.count = entry.count.saturating_sub(by);
@@ -147,20 +147,21 @@ impl KeyTable {
         Ok(copy)
     }
 
-    /// Lets the memory be moved.
+    /// Allows the memory to be moved.
     pub fn relocate(&mut self, mover: &mut dyn Mover) {
         self.entries.iter_mut().for_each(|entry| relocate_vec(&mut entry.key, mover));
         relocate_vec(&mut self.entries, mover);
         relocate_vec(&mut self.slots, mover);
     }
 
-    /// The bytes of memory in use; a table that has grown has taken up to twice as much.
+    /// Returns the bytes of memory in use; a table that has grown may have allocated up to twice as
+    /// much.
     pub fn bytes(&self) -> u64 {
         let keys: usize = self.entries.iter().map(|entry| entry.key.len()).sum();
         (keys + self.entries.len() * ENTRY_BYTES) as u64
     }
 
-    /// The slot in which a search for this digest begins.
+    /// Returns the slot in which a search for this digest begins.
     #[inline]
     fn home(&self, digest: Digest) -> usize {
         reduce(digest.get(), self.slots.len() as u64) as usize
@@ -171,7 +172,7 @@ impl KeyTable {
         if slot + 1 == self.slots.len() { 0 } else { slot + 1 }
     }
 
-    /// Gives an entry a slot, unless it is free.
+    /// Assigns a slot to an entry, unless the entry is free.
     fn index(&mut self, at: usize) {
         if self.entries[at].count == 0 {
             return;
@@ -183,7 +184,7 @@ impl KeyTable {
         self.slots[slot] = at as u32 + 1;
     }
 
-    /// The slot of an entry; `None` if it is free.
+    /// Returns the slot of an entry, or `None` if the entry is free.
     fn slot_of(&self, at: usize) -> Option<usize> {
         if self.entries[at].count == 0 {
             return None;
@@ -195,7 +196,8 @@ impl KeyTable {
         Some(slot)
     }
 
-    /// Frees the slot of an entry. Entries behind it move up, unless that would put them before their home:
+    /// Frees the slot of an entry. Entries after it move up, unless that would put them before
+    /// their home:
     ///
     /// ```text
     /// home      3 3 4 4 7
@@ -218,7 +220,7 @@ impl KeyTable {
     }
 }
 
-/// Empty slots for this number of entries.
+/// Returns empty slots for this number of entries.
 fn empty_slots(entries: usize) -> Result<Vec<u32>> {
     let mut slots = Vec::new();
     slots.try_reserve_exact(2 * entries).map_err(|_| out_of_memory(entries))?;
@@ -236,7 +238,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Few digests, so that keys share them and homes are crowded.
+    /// Returns one of few digests, so that keys share them and homes are crowded.
     fn digest(key: u8) -> Digest {
         Digest::from_hash(u64::from(key / 2 % 8) << 61)
     }
@@ -245,7 +247,7 @@ mod tests {
         #![proptest_config(crate::fixed_cases())]
 
         #[test]
-        fn every_key_is_found_and_no_other_whatever_came_before(
+        fn exactly_the_inserted_keys_are_found_after_any_operations(
             size in 1..20usize,
             steps in prop::collection::vec((0..20usize, 0..60u8, any::<bool>()), 1..300),
         ) {
@@ -268,7 +270,7 @@ mod tests {
         }
 
         #[test]
-        fn a_table_that_grows_and_is_lowered_is_a_map(
+        fn a_growing_and_lowered_table_behaves_like_a_map(
             steps in prop::collection::vec((0..60u8, 1..5u64, 0..9u8), 1..200),
         ) {
             let (mut table, mut naive) = (KeyTable::default(), BTreeMap::<u8, u64>::new());

@@ -8,7 +8,8 @@ fn percent_over(n: u64, p: f64, params: BlockedParams) -> f64 {
     100.0 * (params.bits as f64 / (n as f64 * standard::bits_per_key(p).unwrap()) - 1.0)
 }
 
-/// The true rate of one build: for each line the product of its lanes' fills, averaged over the lines.
+/// Returns the true rate of one build: the product of the fills of a line's lanes, averaged over
+/// the lines.
 fn build(random: &mut Random, lines: u64, n: u64, lines_per_key: u32) -> f64 {
     let mut lanes = vec![[0u64; LANES as usize]; lines as usize];
     for _ in 0..n * u64::from(lines_per_key) {
@@ -67,7 +68,7 @@ fn the_lines_planned_are_the_fewest_that_keep_the_rate() {
             }
             let held = capacity(lines, lines_per_key, p).unwrap();
             assert!(held >= n && rate(lines, held + 1, lines_per_key).unwrap() > p);
-            // Asked the other way round, the same bits give the same filter.
+            // Planning for these bits yields the same filter.
             let back = BlockedParams::for_bits(bits, n).unwrap();
             assert_eq!(back.lines, lines);
             assert!(back.rate <= p || n == 1, "n {n} p {p}: {back:?}");
@@ -76,7 +77,7 @@ fn the_lines_planned_are_the_fewest_that_keep_the_rate() {
 }
 
 #[test]
-fn the_rate_of_one_line_has_no_approximation() {
+fn the_rate_with_one_line_per_key_is_exact() {
     // All keys fall into the only line.
     for n in [0, 1, 10, 1000] {
         let all_set = (1.0 - (63.0 / 64.0_f64).powi(n as i32)).powi(8);
@@ -85,7 +86,7 @@ fn the_rate_of_one_line_has_no_approximation() {
             (rate(1, n, 4).unwrap() - (1.0 - (63.0 / 64.0_f64).powi(4 * n as i32)).powi(32)).abs() < 1e-14
         );
     }
-    // Two lines and three keys: 0, 1, 2, 3 of them with 1, 3, 3, 1 chances in 8.
+    // Two lines and three keys: a line holds 0, 1, 2 or 3 of them with 1, 3, 3 and 1 chances in 8.
     let line = |j: i32| (1.0 - (63.0 / 64.0_f64).powi(j)).powi(8);
     let by_hand = (3.0 * line(1) + 3.0 * line(2) + line(3)) / 8.0;
     assert!((rate(2, 3, 1).unwrap() / by_hand - 1.0).abs() < 1e-13);
@@ -101,8 +102,8 @@ fn builds_have_the_predicted_mean_and_deviation() {
         let (mean, deviation) = moments(&rates);
         let predicted = rate(lines, n, lines_per_key).unwrap();
         let spread = relative_deviation(lines, n, lines_per_key).unwrap();
-        // Four standard errors of each, and for several lines per key the term the power of a mean leaves
-        // out.
+        // Four standard errors of each, and for several lines per key the term that the power of a
+        // mean leaves out.
         let doubt = f64::from(builds).sqrt();
         let excess = f64::from(lines_per_key * (lines_per_key - 1)) / 2.0
             * (spread / f64::from(lines_per_key)).powi(2);
@@ -146,7 +147,7 @@ fn the_rate_rises_with_keys_and_falls_with_lines() {
 }
 
 #[test]
-fn the_extremes_answer_at_once() {
+fn the_extremes_return_immediately() {
     for lines in [1, 2, 8, MAX_LINES] {
         for n in [0, 1, 1 << 20, MAX_KEYS] {
             for lines_per_key in 1..=MAX_LINES_PER_KEY {
@@ -162,7 +163,7 @@ fn the_extremes_answer_at_once() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_arguments_are_refused() {
     assert!(
         BlockedParams::for_capacity(0, 0.01).is_err() && BlockedParams::for_capacity(10, f64::NAN).is_err()
     );

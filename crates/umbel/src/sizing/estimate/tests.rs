@@ -5,7 +5,7 @@ fn keys(shape: Shape, set_bits: u64) -> f64 {
     shape.cardinality(set_bits).unwrap().estimate().unwrap().value
 }
 
-/// A set of bits of some shape into which random keys are thrown.
+/// A bit set of some shape, filled with random keys.
 struct Bits {
     shape: Shape,
     set: Vec<bool>,
@@ -16,7 +16,7 @@ impl Bits {
         Self { shape, set: vec![false; shape.cells() as usize] }
     }
 
-    /// Every key is a generator of its own, so that two filters see the same positions of a shared key.
+    /// Each key seeds its own generator, so two filters use the same positions for a shared key.
     fn insert(&mut self, key: u64) {
         let mut random = Random(key.wrapping_mul(0xd134_2543_de82_ef95));
         match self.shape {
@@ -43,10 +43,10 @@ impl Bits {
     }
 }
 
-/// One of the estimates about two sets.
+/// One of the estimates in an overlap.
 type Part = fn(&Overlap) -> Estimate;
 
-/// Many builds of A = 0..a and B = a-shared..a-shared+b, keys salted by the build.
+/// Builds A = 0..a and B = a-shared..a-shared+b many times, with keys salted by the build.
 fn overlaps(shape: Shape, a: u64, b: u64, shared: u64, builds: u64) -> Vec<Overlap> {
     (0..builds)
         .map(|build| {
@@ -71,10 +71,10 @@ fn worked_numbers_of_the_estimate() {
 }
 
 #[test]
-fn two_sets_of_800_and_700_sharing_200_come_out() {
+fn two_sets_of_800_and_700_sharing_200_are_estimated() {
     let shape = Shape::Standard { bits: 9586, hashes: 7 };
     let builds = overlaps(shape, 800, 700, 200, 200);
-    // What, its true value, four sigma of the mean of 200 builds, sigma of one build.
+    // Estimate, true value, four sigma of the mean of 200 builds, sigma of one build.
     let table: [(Part, f64, f64, f64); 3] = [
         (|o| o.left, 800.0, 1.9, 6.6),
         (|o| o.intersection, 200.0, 2.1, 7.6),
@@ -83,7 +83,7 @@ fn two_sets_of_800_and_700_sharing_200_come_out() {
     for (part, truth, tolerance, sigma) in table {
         let (mean, deviation) = moments(&builds.iter().map(|o| part(o).value).collect::<Vec<_>>());
         assert!((mean - truth).abs() < tolerance, "{mean} instead of {truth}");
-        // 200 builds know their deviation to 5 %: four times that.
+        // 200 builds determine their deviation to 5 %; allow four times that.
         assert!((deviation / sigma - 1.0).abs() < 0.2, "{deviation} instead of {sigma}");
         let predicted = part(&builds[0]).standard_error;
         assert!((predicted / sigma - 1.0).abs() < 0.05, "{predicted} predicted instead of {sigma}");
@@ -112,7 +112,8 @@ fn errors_are_as_predicted_in_every_shape() {
         for (part, truth) in parts {
             let (mean, deviation) = moments(&builds.iter().map(|o| part(o).value).collect::<Vec<_>>());
             let predicted = moments(&builds.iter().map(|o| part(o).standard_error).collect::<Vec<_>>()).0;
-            // The logarithm bends: a bias far below the error of one build, but not of four hundred.
+            // The logarithm is not linear, which causes a bias: far below the error of one build,
+            // but not of four hundred.
             assert!(
                 (mean - truth).abs() < 0.25 * predicted + 0.002 * truth,
                 "{shape:?}: {mean} {truth} ± {predicted}"
@@ -138,10 +139,10 @@ fn every_shape_inverts_its_own_expected_fill() {
 }
 
 #[test]
-fn shares_stay_between_nothing_and_all() {
+fn shares_stay_between_zero_and_one() {
     let shape = Shape::Standard { bits: 1000, hashes: 3 };
     let overlap = |a, b, u| shape.overlap(a, b, u).unwrap().unwrap();
-    // Fewer common bits than chance gives: the estimate would be negative.
+    // Fewer common bits than expected by chance: the estimate would be negative.
     assert_eq!(overlap(300, 300, 600).intersection.value, 0.0);
     assert_eq!(overlap(300, 300, 600).jaccard.value, 0.0);
     assert_eq!(overlap(300, 300, 300).jaccard.value, 1.0);
@@ -165,7 +166,7 @@ fn stages_add_up() {
 }
 
 #[test]
-fn counts_that_cannot_be_are_refused() {
+fn impossible_counts_are_refused() {
     let shape = Shape::Standard { bits: 1000, hashes: 3 };
     assert!(shape.cardinality(1001).is_err());
     assert!(shape.overlap(300, 300, 299).is_err(), "a union has no fewer bits than its parts");

@@ -23,7 +23,8 @@ fn the_classic_formula_is_right_where_its_written_form_loses_digits() {
 
 #[test]
 fn one_minus_one_over_x_to_the_minus_x_has_six_digits_at_every_size() {
-    // Rows converge to e; the last are close enough to look like a misspelt constant.
+    // Rows converge to e; the last ones are close enough that Clippy takes them for a misspelt
+    // constant.
     #[expect(clippy::approx_constant)]
     let table = [
         (4, 3.160494),
@@ -51,7 +52,7 @@ fn the_table_of_bits_per_key_and_hashes_has_every_printed_digit() {
         (2, 1.39, &[0.3935, 0.3996]),
         (3, 2.08, &[0.2835, 0.2368, 0.2526]),
         (4, 2.77, &[0.2212, 0.1548, 0.1469, 0.1597]),
-        // The literature prints 3.46 here: 5 ln 2 = 3.4657 cut off, not rounded.
+        // The literature prints 3.46 here: 5 ln 2 = 3.4657 truncated, not rounded.
         (5, 3.47, &[0.1813, 0.1087, 0.0918, 0.0920, 0.1009]),
         (6, 4.16, &[0.1535, 0.0804, 0.0609, 0.0561, 0.0578]),
         (7, 4.85, &[0.1331, 0.0618, 0.0423, 0.0359, 0.0347]),
@@ -101,13 +102,13 @@ fn the_rate_rises_with_keys_falls_with_bits_and_has_one_minimum_in_hashes() {
 }
 
 #[test]
-fn the_constants_of_the_literature_come_out() {
+fn the_constants_of_the_literature_are_reproduced() {
     assert_eq!(rounded(minimum_rate(1.0).unwrap(), 6), 0.618503);
     assert_eq!(rounded(optimal_hashes(13.0).unwrap(), 1), 9.0);
     assert!((optimal_hashes(1.0).unwrap() / (9.0 / 13.0) - 1.0).abs() < 0.0013);
     assert_eq!(bits_per_key(0.5).unwrap(), std::f64::consts::LOG2_E);
     assert_eq!(information_minimum(1.0 / 1024.0).unwrap(), 10.0);
-    // At the best k the filter is half full and the rate is a half to the power k.
+    // At the best k the filter is half full, and the rate is a half to the power of k.
     let (bits, k) = (10.0 / LN_2, 10);
     assert!((minimum_rate(bits).unwrap() / 0.5f64.powi(k) - 1.0).abs() < 1e-13);
 }
@@ -144,7 +145,8 @@ fn the_extremes_stay_finite() {
 
 #[test]
 fn the_second_order_stays_accurate_at_sizes_where_its_textbook_form_cancels() {
-    // Var X = m q (1 - q - c q) in the limit, with c = kn/m: the correction relative to the classic formula.
+    // Var X = m q (1 - q - c q) in the limit, with c = kn/m: the correction relative to the classic
+    // formula.
     let (m, k) = (MAX_BITS, 7);
     let n = m / 10;
     let c = f64::from(k) * n as f64 / m as f64;

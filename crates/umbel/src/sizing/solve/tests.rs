@@ -5,13 +5,13 @@ fn plan(n: u64, p: f64, policy: KPolicy) -> Params {
 }
 
 #[test]
-fn the_sizing_table_comes_out_to_the_printed_digit() {
-    // n, p, m, (m/n) ln 2, k by rounding, k by ceiling, and the rate with each.
+fn the_sizing_table_is_reproduced_to_the_printed_digit() {
+    // n, p, m, (m/n) ln 2, k rounded, k rounded up, and the rate with each.
     let table = [
         (1000, 0.01, 9586, 6.6445, 7, 7, 0.0100370198, 0.0100370198),
         (50000, 0.01, 479253, 6.6439, 7, 7, 0.0100392594, 0.0100392594),
         (58110, 0.04, 389318, 4.6439, 5, 5, 0.0402212181, 0.0402212181),
-        // 0.0100392170480; with 1-1/m rounded on the way it ends in 171.
+        // 0.0100392170480; computed with a rounded 1-1/m it ends in 171.
         (1000000, 0.01, 9585059, 6.6439, 7, 7, 0.0100392170, 0.0100392170),
         (1000000, 0.001, 14377588, 9.9658, 10, 10, 0.0010000250, 0.0010000250),
         (500, 0.05, 3118, 4.3225, 4, 5, 0.0502746427, 0.0510346765),
@@ -53,7 +53,7 @@ fn strict_keeps_the_rate_with_the_fewest_bits_of_all() {
 }
 
 #[test]
-fn planning_and_asking_what_the_bits_hold_are_inverse() {
+fn sizing_for_keys_and_for_bits_are_inverse() {
     for policy in KPolicy::ALL {
         for n in [1, 7, 1000, 58_110, 1 << 33] {
             for p in [0.5, 0.05, 0.01, 1e-6] {
@@ -68,7 +68,7 @@ fn planning_and_asking_what_the_bits_hold_are_inverse() {
 }
 
 #[test]
-fn every_sufficient_subset_gives_the_rest() {
+fn every_sufficient_subset_determines_the_rest() {
     let (n, p, m, k) = (Some(1000), Some(0.01), Some(9586), Some(7));
     let solve = |n, p, m, k| Given { n, p, m, k }.solve(KPolicy::Round).unwrap();
     let summary = |s: Params| (s.capacity, s.bits, s.hashes);
@@ -78,12 +78,12 @@ fn every_sufficient_subset_gives_the_rest() {
     assert_eq!(summary(solve(None, p, m, None)), (1000, 9586, 7));
     assert_eq!(summary(solve(n, p, m, None)), (1000, 9586, 7));
     assert_eq!(summary(solve(n, p, m, k)), (1000, 9586, 7));
-    // A given k is kept, and so is p: a few more bits, or one key fewer.
+    // A given k is kept, and p is met: with a few more bits, or one key fewer.
     let with_k = solve(n, p, None, k);
     assert!(with_k.rate <= 0.01 && rate::formula(with_k.bits - 1, 1000, 7) > 0.01);
     let with_k = solve(None, p, m, k);
     assert!(with_k.rate <= 0.01 && rate::formula(9586, with_k.capacity + 1, 7) > 0.01);
-    // m = k n / ln 2, both ways round: half full.
+    // m = k n / ln 2 in both directions: half full.
     assert_eq!(summary(solve(n, None, None, k)), (1000, 10099, 7));
     assert_eq!(summary(solve(None, None, Some(10099), k)), (1000, 10099, 7));
     assert!((solve(n, None, None, k).rate / 0.5f64.powi(7) - 1.0).abs() < 1e-3);
@@ -100,7 +100,7 @@ fn too_few_bits_are_refused_with_the_number_needed() {
 }
 
 #[test]
-fn what_the_formulas_give_is_never_refused_and_strict_means_strict() {
+fn results_of_the_formulas_are_never_refused_and_strict_is_strict() {
     for policy in KPolicy::ALL {
         for (n, p) in [(1000, 0.01), (500, 0.05), (58_110, 0.04), (7, 0.3), (3, 0.9)] {
             let params = plan(n, p, policy);
@@ -124,7 +124,7 @@ fn what_the_formulas_give_is_never_refused_and_strict_means_strict() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn errors_name_the_missing_parameters() {
     let none = Given::default();
     let insufficient = [
         (none, "two of n, p, m and k"),

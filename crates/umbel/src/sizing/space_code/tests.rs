@@ -83,7 +83,7 @@ fn inaccuracy_is_least_at_twenty_of_thirty_two() {
     assert_eq!(scale(32).best, 20);
 }
 
-/// The likelihood as the specification writes it: groups hit, and noise among the others.
+/// Returns the likelihood as the specification writes it: groups hit, and noise among the others.
 fn likelihood_by_the_sum(l: u32, f: f64, theta: u32, x: u64) -> f64 {
     let mut hit = vec![0.0; l as usize + 1];
     hit[0] = 1.0;
@@ -97,7 +97,7 @@ fn likelihood_by_the_sum(l: u32, f: f64, theta: u32, x: u64) -> f64 {
 }
 
 #[test]
-fn the_chain_that_starts_with_noise_is_the_sum_over_groups_hit() {
+fn the_chain_equals_the_sum_over_groups_hit() {
     for l in [1, 2, 7, 32, 64] {
         for f in [0.0, 0.005, 0.05, 0.7] {
             for x in [0, 1, 2, 5, 20, 100] {
@@ -135,7 +135,7 @@ fn likelihood_has_one_maximum() {
 }
 
 #[test]
-fn intervals_cover_what_they_say_by_the_exact_distribution() {
+fn intervals_have_their_stated_coverage() {
     for l in [1, 8, 32, 64] {
         for f in [0.0, 0.005, 0.05, 0.3] {
             let of_theta = intervals(l, f);
@@ -159,7 +159,7 @@ fn intervals_cover_what_they_say_by_the_exact_distribution() {
     assert_eq!(interval(32, 0.0, 0).unwrap(), (0.0, 0.0));
     let (low, high) = interval(32, 0.005, 16).unwrap();
     assert!(low < 21.7 && 21.7 < high && (14.0..18.0).contains(&low) && (27.0..32.0).contains(&high));
-    // The sampled one is wider: it does not know how many were taken in.
+    // The sampled interval is wider, because the number of sampled recordings is unknown.
     let (sampled_low, sampled_high) = sampled_interval(32, 0.005, 16, 1.0).unwrap();
     assert!(sampled_low < low && sampled_high > high);
     let (quarter_low, quarter_high) = sampled_interval(32, 0.005, 16, 0.25).unwrap();
@@ -171,7 +171,7 @@ fn intervals_cover_what_they_say_by_the_exact_distribution() {
 
 #[test]
 fn a_thousand_packets_are_read_from_a_sixteenth_or_a_sixty_fourth() {
-    // What each level finds on average.
+    // The average number of groups found on each level.
     let theta = |level| {
         let missed = 32.0 * (1.0 - sampling(level) / 32.0).powi(1000);
         (32.0 - missed).round() as u32
@@ -181,7 +181,7 @@ fn a_thousand_packets_are_read_from_a_sixteenth_or_a_sixty_fourth() {
     let (level, _) = most_relevant(32, 9, Rule::Guarded, theta).unwrap();
     assert!([2, 3].contains(&level), "{level}");
     assert_eq!(most_relevant(32, 9, Rule::Unguarded, theta).unwrap().0, level);
-    // Without a coarser level there is only one to believe.
+    // With a single level there is no choice.
     assert_eq!(most_relevant(32, 1, Rule::Guarded, theta).unwrap(), (0, 32));
     assert_eq!(most_relevant(32, 3, Rule::Unguarded, |_| 32).unwrap(), (2, 32));
     assert_eq!(most_relevant(32, 3, Rule::Unguarded, |_| 0).unwrap(), (0, 0));
@@ -189,7 +189,7 @@ fn a_thousand_packets_are_read_from_a_sixteenth_or_a_sixty_fourth() {
 }
 
 #[test]
-fn the_guarded_rule_asks_no_more_levels_than_it_needs() {
+fn the_guarded_rule_reads_no_more_levels_than_it_needs() {
     let mut asked = Vec::new();
     let mut ask = |theta: &[u32]| {
         asked.clear();
@@ -200,14 +200,14 @@ fn the_guarded_rule_asks_no_more_levels_than_it_needs() {
         .unwrap();
         asked.len()
     };
-    assert_eq!(ask(&[19, 9]), 1, "nineteen groups are not too many");
-    assert_eq!(ask(&[20, 9]), 2, "twenty may be");
+    assert_eq!(ask(&[19, 9]), 1, "nineteen groups are few enough");
+    assert_eq!(ask(&[20, 9]), 2, "twenty may be too many");
     assert_eq!(ask(&[32, 31, 20, 5]), 4);
 }
 
 #[test]
-fn keys_that_are_recorded_equally_often_make_most_pairs() {
-    // 10^5 recordings of 10^3 keys: equally often, by Zipf, one key for almost all.
+fn keys_recorded_equally_often_make_the_most_pairs() {
+    // 10^5 recordings of 10^3 keys: spread evenly, by Zipf's law, and almost all of one key.
     let (n, keys, l) = (100_000u64, 1000u64, 32u32);
     let zipf: Vec<f64> = (1..=keys).map(|rank| 1.0 / rank as f64).collect();
     let scale = n as f64 / zipf.iter().sum::<f64>();
@@ -223,7 +223,7 @@ fn keys_that_are_recorded_equally_often_make_most_pairs() {
         assert!(bound <= pairs(n, None, l, level).unwrap());
     }
     close(pairs(n, Some(keys), l, 0).unwrap(), 30_662.0, 1.0);
-    assert_eq!(pairs(n, Some(10 * n), l, 0).unwrap(), n as f64, "more keys than recordings tell nothing");
+    assert_eq!(pairs(n, Some(10 * n), l, 0).unwrap(), n as f64, "more keys than recordings add no bound");
     assert_eq!(pairs(n, Some(7), 1, 0).unwrap(), 7.0);
 }
 
@@ -247,16 +247,16 @@ fn levels_are_at_most_half_full_and_keep_the_noise() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_arguments_are_refused() {
     assert!(coverage(0, 0).is_err() && coverage(65, 1).is_err() && coverage(32, 33).is_err());
     assert!(mve(32, 1.0, 1).is_err() && mle(32, -0.1, 1).is_err() && likelihood(32, f64::NAN, 1, 1).is_err());
     assert!(sampled_interval(32, 0.0, 1, 0.0).is_err());
     assert!(most_relevant(32, 0, Rule::Guarded, |_| 0).is_err());
     assert!(most_relevant(32, 17, Rule::Guarded, |_| 0).is_err());
     assert!(levels(0, None, 32, 9, 0.01).is_err() && levels(1, None, 32, 9, 0.0).is_err());
-    // A level that finds more groups than there are is taken to find them all.
+    // A level that reports more groups than there are counts as full.
     assert_eq!(most_relevant(32, 1, Rule::Guarded, |_| 99).unwrap(), (0, 32));
-    // One group tells nothing but whether it was hit; noise that is everything tells nothing at all.
+    // One group says only whether it was hit; noise that covers everything says nothing.
     assert_eq!((mean_value(1, 0.0, 0), mean_value(1, 0.0, 1)), (0.0, 1.0));
     assert_eq!(mean_value(32, 1.0, 3), 0.0);
     assert_eq!(intervals(32, 1.0)[3].0, 0.0);

@@ -5,7 +5,7 @@ fn excluded(scheme: Scheme) -> Vec<f64> {
     Increments::new(1, 1, scheme).unwrap().excluded()
 }
 
-/// The lowest rate of 1024 keys in so many bits each, in cells of this width.
+/// Returns the lowest rate of 1024 keys with this many bits each, in cells of this width.
 fn best(bits_per_key: u64, width: u64, excluded: &[f64]) -> (f64, u32) {
     let (n, cells) = (1024, 1024 * bits_per_key / width);
     let k = best_hashes(cells, n, excluded).unwrap();
@@ -18,7 +18,7 @@ fn close(value: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn the_comparison_at_equal_memory_comes_out() {
+fn the_comparison_at_equal_memory_is_reproduced() {
     let range = excluded(Scheme::default());
     let general = excluded(Scheme::set(&[8, 12, 14, 15]));
     let b_3 = excluded(Scheme::b_h(&[1, 4, 8, 13], 3, false));
@@ -37,7 +37,7 @@ fn the_comparison_at_equal_memory_comes_out() {
         }
         close(best(bits, 12, &b_3).0, b_3_rate, 0.05);
     }
-    // As printed in Rottenstreich et al. 2014, where it has them.
+    // As printed in Rottenstreich et al. 2014, where it prints them.
     close(best(30, 4, &[1.0]).0, 0.02803, 0.05);
     close(best(30, 12, &b_3).0, 0.01521, 0.05);
     close(best(30, 7, &range).0, 0.00825, 0.05);
@@ -77,17 +77,19 @@ fn memory_for_one_in_a_thousand() {
     }
 }
 
-/// The printed bound is 6.31e-16 m for the increments 4 to 7 in 4m/7 cells of seven bits, with the memory of m plain
-/// counters. It is not exceeded: at the best load not by the simple bound, and at any sensible load not by the truth.
+/// The printed bound is 6.31e-16 m for the increments 4 to 7 in 4m/7 cells of seven bits, which
+/// take the memory of m plain counters. It holds: at the best load by the simple bound, and at any
+/// sensible load by the exact value.
 #[test]
 fn overflow_stays_below_the_printed_bound() {
     let excluded = excluded_by_range(4).unwrap();
     let (n, cells) = (1_000_000u64, 10_000_000u64);
     let load = f64::from(best_hashes(cells, n, &excluded).unwrap()) * n as f64 / cells as f64;
-    // 127 is the value of overflow, and 18 increments of 7 stay below.
+    // 127 is the value of overflow, and 18 increments of 7 stay below it.
     let simple = 4.0 / 7.0 * (std::f64::consts::E * load / 19.0).powi(19);
     assert!((1e-17..6.31e-16).contains(&simple), "load {load}: {simple:e}");
-    // The sum of a Poisson number of increments, by Panjer's recursion; 7/4 ln 2 is the load with the plain filter's k.
+    // The distribution of the sum of a Poisson number of increments, by Panjer's recursion; 7/4 ln
+    // 2 is the load with the k of the plain filter.
     let load = 1.75 * std::f64::consts::LN_2;
     let mut share = vec![(-load).exp()];
     for sum in 1..400usize {
@@ -108,7 +110,7 @@ fn without_increments_it_is_the_classic_formula() {
 }
 
 #[test]
-fn whatever_is_known_leads_to_a_plan_that_keeps_it() {
+fn plans_keep_the_given_parameters() {
     let e = excluded(Scheme::default());
     let most = 1 << 40;
     let (n, p, m, k) = (Some(10_000), Some(0.001), Some(64_000), Some(6));

@@ -6,19 +6,19 @@ use crate::memory::Packed;
 use crate::tile::TILE;
 use crate::{Digest, Error, Result};
 
-/// Rows and columns.
+/// The shape of the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
-    /// w: counters in a row.
+    /// w: the number of counters in a row.
     pub width: u64,
-    /// d: rows.
+    /// d: the number of rows.
     pub depth: u32,
 }
 
 const MAX_DEPTH: u32 = 256;
 
 impl Grid {
-    /// The counters as packed cells of 32 bits.
+    /// Returns the layout of the counters as packed cells of 32 bits.
     pub fn cells(self) -> Result<Packed> {
         if !(1..=MAX_DEPTH).contains(&self.depth) {
             return Err(Error::parameter("depth", self.depth, format!("1 to {MAX_DEPTH} rows")));
@@ -31,14 +31,14 @@ impl Grid {
         })
     }
 
-    /// The counter of a digest in a row.
+    /// Returns the counter of a digest in a row.
     #[inline(always)]
     pub fn place(self, row: u32, digest: Digest) -> u64 {
         let row = u64::from(row);
         row * self.width + reduce(digest.salted(row).get(), self.width)
     }
 
-    /// The counters of a tile in a row, which are prefetched.
+    /// Returns the counters of a tile in a row, and prefetches them.
     #[inline(always)]
     fn places(self, row: u32, digests: &[Digest], counters: &[u64]) -> [u64; TILE] {
         let mut places = [0; TILE];
@@ -50,13 +50,13 @@ impl Grid {
     }
 }
 
-/// The value of a counter.
+/// Returns the value of a counter.
 #[inline(always)]
 pub(super) fn get(counters: &[u64], place: u64) -> u32 {
     (counters[(place / 2) as usize] >> (32 * (place % 2))) as u32
 }
 
-/// Adds to a counter, which stops at its largest value; the new value.
+/// Adds to a counter, which saturates, and returns the new value.
 #[inline(always)]
 pub(super) fn add(counters: &mut [u64], place: u64, times: u32) -> u32 {
     let sum = get(counters, place).saturating_add(times);
@@ -71,7 +71,8 @@ pub(super) fn set(counters: &mut [u64], place: u64, value: u32) {
     *word = *word & !(u64::from(u32::MAX) << shift) | u64::from(value) << shift;
 }
 
-/// Counts each key of a tile once. While the counters of one row are raised, those of the next are on their way.
+/// Counts each key of a tile once. The counters of the next row are prefetched while those of the
+/// current row are raised.
 pub(super) struct AddTile<'a> {
     pub grid: Grid,
     pub counters: &'a mut [u64],
@@ -97,7 +98,7 @@ impl Kernel for AddTile<'_> {
     }
 }
 
-/// Takes the lowest counter of each key of a tile, row by row as above.
+/// Returns the lowest counter of each key of a tile, row by row like [`AddTile`].
 pub(super) struct CountTile<'a> {
     pub grid: Grid,
     pub counters: &'a [u64],

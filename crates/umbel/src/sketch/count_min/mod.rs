@@ -1,4 +1,4 @@
-//! [`CountMin`]: how often each key came, never too low.
+//! [`CountMin`]: estimates of how often each key was counted, never too low.
 
 mod grid;
 mod sum;
@@ -16,7 +16,7 @@ use grid::{AddTile, CountTile, Grid, add, get};
 use std::convert::Infallible;
 use std::fmt;
 
-/// How often each key came: the count-min sketch.
+/// Estimates how often each key was counted: the count-min sketch.
 ///
 /// ```
 /// use umbel::sketch::CountMin;
@@ -35,8 +35,9 @@ use std::fmt;
 ///
 /// # How it works
 ///
-/// Each of d rows has w counters. A key has one counter in each row, chosen by a hash of that row, and adds to all of
-/// them. Other keys may share a counter, so each is an upper bound of the key's count, and the lowest is the best:
+/// Each of d rows has w counters. A key has one counter in each row, chosen by a hash of that row,
+/// and is added to all of them. Other keys may share a counter, so each counter is an upper bound
+/// of the key's count, and the lowest is the best:
 ///
 /// ```text
 ///               w counters
@@ -48,28 +49,31 @@ use std::fmt;
 ///
 /// # When to take it
 ///
-/// Take it when any key may be asked for and a count that is too high does no harm. A row overestimates by total / w on
-/// average, so the guarantee is relative to the total, not to the count: rare keys are told from absent ones only in a wide
-/// sketch. For the frequent keys alone, [`Frequent`](super::Frequent) and [`TopK`](super::TopK) need less memory.
+/// Take it when any key may be looked up and a count that is too high does no harm. A row
+/// overestimates by total / w on average, so the guarantee is relative to the total, not to the
+/// count: only a wide sketch can tell rare keys from absent ones. For the frequent keys alone,
+/// [`Frequent`](super::Frequent) and [`TopK`](super::TopK) need less memory.
 ///
-/// It costs 4 w d bytes, and an insertion touches d cache lines. `with_error(e, p)` makes w = 2.72 / e and
-/// d = ln(1 / p), rounded up. A counter stops at 2^32 - 1; beyond that, counts are too low.
+/// It costs 4 w d bytes, and an insertion touches d cache lines. `with_error(e, p)` chooses w =
+/// 2.72 / e and d = ln(1 / p), rounded up. A counter stops at 2^32 - 1; beyond that, counts are too
+/// low.
 ///
 /// # References
 ///
-/// * G. Cormode and S. Muthukrishnan. *An improved data stream summary: the count-min sketch and its applications.*
-///   Journal of Algorithms 55(1), 2005. `CM05`
+/// * G. Cormode and S. Muthukrishnan. *An improved data stream summary: the count-min sketch and
+///   its applications.* Journal of Algorithms 55(1), 2005. `CM05`
 pub struct CountMin {
     head: Head,
     grid: Grid,
-    /// Two counters in a word, the rows one after the other.
+    /// Two counters in each word, row by row.
     counters: Words,
 }
 
 sketch_methods!(CountMin);
 
 impl CountMin {
-    /// Makes an empty sketch that overestimates by at most `error` times the total, except with `probability`.
+    /// Creates an empty sketch for an overestimate of at most `error` times the total, exceeded
+    /// with probability `probability`.
     ///
     /// # Errors
     ///
@@ -84,7 +88,7 @@ impl CountMin {
         CountMin::with_dimensions(width.ceil() as u64, depth.ceil() as u32)
     }
 
-    /// Makes an empty sketch of `depth` rows (d) with `width` counters each (w).
+    /// Creates an empty sketch of `depth` rows (d) with `width` counters each (w).
     ///
     /// # Errors
     ///
@@ -95,7 +99,7 @@ impl CountMin {
         Ok(CountMin { head: Head::new(Hasher::default()), grid, counters })
     }
 
-    /// Makes a sketch from what another program has kept of one.
+    /// Creates a sketch from its parts as stored by another program.
     #[doc(hidden)]
     pub fn from_parts(width: u64, depth: u32, hasher: Hasher, sum: u64, counters: Words) -> Result<CountMin> {
         let grid = Grid { width, depth };
@@ -120,18 +124,19 @@ impl CountMin {
         self.grid.depth
     }
 
-    /// Returns the share of the total by which a count is too high, at most, except with
+    /// Returns the share of the total by which a count is too high at most, except with
     /// [`probability`](CountMin::probability): e / w.
     pub fn error(&self) -> f64 {
         std::f64::consts::E / self.grid.width as f64
     }
 
-    /// Returns the probability that a count is too high by more than [`error`](CountMin::error) times the total: e^-d.
+    /// Returns the probability that a count is too high by more than [`error`](CountMin::error)
+    /// times the total: e^-d.
     pub fn probability(&self) -> f64 {
         (-f64::from(self.grid.depth)).exp()
     }
 
-    /// Returns the sum of everything that was counted; `u64::MAX` if it is more.
+    /// Returns the sum of all counts, or `u64::MAX` if it is larger.
     pub fn total(&self) -> u64 {
         total(&self.head)
     }
@@ -174,20 +179,20 @@ impl CountMin {
         add_to_total(&mut self.head, keys.len() as u64);
     }
 
-    /// Returns how often `key` was counted, or more.
+    /// Returns an upper bound of how often `key` was counted.
     #[inline]
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.count_digest(key.digest(&self.head.hasher))
     }
 
-    /// Returns how often the key with this digest was counted, or more.
+    /// Returns an upper bound of how often the key with this digest was counted.
     pub fn count_digest(&self, digest: Digest) -> u64 {
         let counters = self.counters.words();
         let counts = (0..self.grid.depth).map(|row| get(counters, self.grid.place(row, digest)));
         counts.min().unwrap_or_default().into()
     }
 
-    /// Returns how often each of many keys was counted, or more; the fast way.
+    /// Returns an upper bound of how often each of many keys was counted; the fast way.
     pub fn count_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<u64> {
         let (grid, counters) = (self.grid, self.counters.words());
         let mut all = Vec::with_capacity(keys.len());
@@ -204,16 +209,16 @@ impl CountMin {
         self.count(key) > 0
     }
 
-    /// Returns the first difference that keeps the two from being united, if there is one.
+    /// Returns the first difference that prevents a union of the two, if there is one.
     pub fn mismatch(&self, other: &CountMin) -> Option<Mismatch> {
         mismatch((self.grid, &self.head.hasher), (other.grid, &other.head.hasher))
     }
 
-    /// Becomes the sketch of everything that was counted in either.
+    /// Turns this sketch into the sketch of everything that was counted in either.
     ///
     /// # Errors
     ///
-    /// If width, depth, hash or seed differ. Neither sketch has changed then.
+    /// If width, depth, hash or seed differ. Neither sketch is changed then.
     pub fn union(&mut self, other: &CountMin) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         let sum = |a: u64, b: u64| {
@@ -226,13 +231,14 @@ impl CountMin {
         Ok(())
     }
 
-    /// Forgets everything.
+    /// Removes all counts.
     pub fn clear(&mut self) {
         self.counters.words_mut().fill(0);
         self.head = self.head.emptied();
     }
 
-    /// Measures how full the sketch is. The estimate of the number of distinct keys comes from the first row.
+    /// Measures how full the sketch is. The estimate of the number of distinct keys comes from the
+    /// first row.
     pub fn stats(&self) -> Stats {
         let (words, Grid { width, depth }) = (self.counters.words(), self.grid);
         let used = |cells: std::ops::Range<u64>| cells.filter(|cell| get(words, *cell) > 0).count() as u64;
@@ -255,14 +261,14 @@ impl CountMin {
         }
     }
 
-    /// The memory.
+    /// Returns the memory.
     #[doc(hidden)]
     pub fn words(&self) -> &Words {
         &self.counters
     }
 }
 
-/// The first difference between two sketches whose counters are to be added.
+/// Returns the first difference between two sketches whose counters are to be added.
 fn mismatch(ours: (Grid, &Hasher), theirs: (Grid, &Hasher)) -> Option<Mismatch> {
     Mismatch::between("width", ours.0.width, theirs.0.width)
         .or_else(|| Mismatch::between("depth", ours.0.depth, theirs.0.depth))

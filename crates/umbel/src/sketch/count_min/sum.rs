@@ -7,7 +7,7 @@ use crate::sketch::set_total;
 use crate::structure::Head;
 use crate::{Error, Hasher, Mismatch, Result};
 
-/// A sum of sketches in which each has a weight; see [`CountMin::weighted_sum`].
+/// A weighted sum of sketches; see [`CountMin::weighted_sum`].
 ///
 /// ```
 /// use umbel::sketch::CountMin;
@@ -49,11 +49,11 @@ impl CountMin {
 }
 
 impl WeightedSum {
-    /// Adds a sketch, multiplied by a weight. Sums that exceed 64 bits stay at the largest or smallest value.
+    /// Adds a sketch, multiplied by a weight. Sums that exceed 64 bits saturate.
     ///
     /// # Errors
     ///
-    /// If width, depth, hash or seed differ. The sum has not changed then.
+    /// If width, depth, hash or seed differ. The sum is not changed then.
     pub fn add(&mut self, sketch: &CountMin, weight: i64) -> Result<()> {
         self.check(sketch)?;
         let words = sketch.counters.words();
@@ -64,7 +64,7 @@ impl WeightedSum {
         Ok(())
     }
 
-    /// Returns the sum as a sketch. Counters below 0 become 0, and those above 2^32 - 1 become that.
+    /// Returns the sum as a sketch. Counters are clamped to 0 and 2^32 - 1.
     ///
     /// # Errors
     ///
@@ -76,12 +76,12 @@ impl WeightedSum {
         Ok(sketch)
     }
 
-    /// Replaces the contents of a sketch by the sum, as [`into_sketch`](WeightedSum::into_sketch) returns it but without
-    /// more memory.
+    /// Replaces the contents of a sketch with the sum, as [`into_sketch`](WeightedSum::into_sketch)
+    /// returns it but without allocating memory.
     ///
     /// # Errors
     ///
-    /// If width, depth, hash or seed differ. The sketch has not changed then.
+    /// If width, depth, hash or seed differ. The sketch is not changed then.
     pub fn store(&self, sketch: &mut CountMin) -> Result<()> {
         self.check(sketch)?;
         let counters = sketch.counters.words_mut();
@@ -92,7 +92,7 @@ impl WeightedSum {
         Ok(())
     }
 
-    /// Refuses a sketch of another shape or hash.
+    /// Rejects a sketch of another shape or hash.
     fn check(&self, sketch: &CountMin) -> Result<()> {
         Mismatch::refuse(mismatch((self.grid, &self.hasher), (sketch.grid, &sketch.head.hasher)))
     }

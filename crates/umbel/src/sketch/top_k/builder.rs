@@ -26,7 +26,7 @@ pub struct TopKBuilder {
 
 const MAX_DEPTH: u32 = 32;
 
-/// The base of HeavyKeeper's experiments is 1.08, of which this is the inverse.
+/// The inverse of 1.08, the base in the experiments on `HeavyKeeper`.
 const DEFAULT_DECAY: f64 = 0.925;
 
 impl TopKBuilder {
@@ -34,7 +34,7 @@ impl TopKBuilder {
         TopKBuilder { k, width: k.saturating_mul(8).max(1024), depth: 4, decay: DEFAULT_DECAY }
     }
 
-    /// Sets the cells of a row (w).
+    /// Sets the number of cells in a row (w).
     pub fn width(mut self, cells: u64) -> TopKBuilder {
         self.width = cells;
         self
@@ -46,14 +46,14 @@ impl TopKBuilder {
         self
     }
 
-    /// Sets the base of the probability with which another key lowers a count: above 0, at most 1. The higher it is, the
-    /// sooner new keys displace old ones.
+    /// Sets the base of the probability that another key lowers a count: above 0, at most 1. The
+    /// higher it is, the sooner new keys displace old ones.
     pub fn decay(mut self, base: f64) -> TopKBuilder {
         self.decay = base;
         self
     }
 
-    /// Makes the empty sketch.
+    /// Creates the empty sketch.
     ///
     /// # Errors
     ///
@@ -62,8 +62,8 @@ impl TopKBuilder {
         self.build_with_hasher(Hasher::default())
     }
 
-    /// Makes the empty sketch with this hash function. Unlike [`TopK::with_hasher`], it does not write to the new memory,
-    /// whose pages therefore cost nothing until a key needs them.
+    /// Creates the empty sketch with this hash function. Unlike [`TopK::with_hasher`], this does
+    /// not write to the new memory, so its pages cost nothing until a key needs them.
     #[doc(hidden)]
     pub fn build_with_hasher(self, hasher: Hasher) -> Result<TopK> {
         let cells = Words::zeroed(self.cells()?.lines())?;
@@ -71,7 +71,7 @@ impl TopKBuilder {
         Ok(TopK::new_with(Head::new(hasher), self, cells, heap, 0))
     }
 
-    /// The cells, once all settings are checked.
+    /// Checks all settings and returns the layout of the cells.
     pub(super) fn cells(&self) -> Result<Packed> {
         let TopKBuilder { k, width, depth, decay } = *self;
         if !(1..=MAX_ENTRIES).contains(&k) {
@@ -89,7 +89,7 @@ impl TopKBuilder {
         })
     }
 
-    /// The cells of a digest, one in each row.
+    /// Returns the cells of a digest, one in each row.
     #[inline]
     pub(super) fn places(self, digest: Digest) -> impl Iterator<Item = usize> {
         (0..u64::from(self.depth))

@@ -1,4 +1,4 @@
-//! [`TopK`]: the keys that come most often, by HeavyKeeper.
+//! [`TopK`]: the most frequent keys, by `HeavyKeeper`.
 
 mod builder;
 mod structure;
@@ -15,7 +15,7 @@ use std::array;
 use std::cmp::Reverse;
 use structure::checked_heap;
 
-/// The k keys that come most often: HeavyKeeper.
+/// Finds the k most frequent keys: `HeavyKeeper`.
 ///
 /// ```
 /// use umbel::sketch::TopK;
@@ -29,9 +29,10 @@ use structure::checked_heap;
 ///
 /// # How it works
 ///
-/// Each of d rows has w cells, and a cell belongs to one key: it holds the fingerprint of that key and a count. A key
-/// raises its own cells. In a cell that belongs to another key it lowers the count with probability decay^count, and
-/// takes the cell when the count reaches 0. So a high count hardly ever decays, and rare keys take turns in the rest:
+/// Each of d rows has w cells, and a cell belongs to one key: it holds the fingerprint of that key
+/// and a count. A key raises its own cells. In a cell that belongs to another key, it lowers the
+/// count with probability decay^count, and takes over the cell when the count reaches 0. So a high
+/// count hardly ever decays, and rare keys compete for the other cells:
 ///
 /// ```text
 /// the cell of a key        (fingerprint, count)
@@ -40,32 +41,34 @@ use structure::checked_heap;
 ///   another's, count 200   stays: decay^200 is almost 0
 /// ```
 ///
-/// The k keys with the highest counts are kept in a heap, the lightest on top, with an index by digest. A key that reaches
-/// the count of the lightest takes its place.
+/// The k keys with the highest counts are kept in a heap, the lightest on top, with an index by
+/// digest. A key that reaches the count of the lightest takes its place.
 ///
 /// # When to take it
 ///
-/// Take it for a leaderboard of fixed length. Counts are almost never too high (only if fingerprints collide) and, for the
-/// keys at the top, hardly too low. There is no guarantee: [`Frequent`](super::Frequent) has one, and can be united.
+/// Take it for a leaderboard of fixed length. Counts are almost never too high (only if
+/// fingerprints collide) and, for the keys at the top, hardly too low. There is no guarantee:
+/// [`Frequent`](super::Frequent) has one, and can be united.
 ///
-/// It costs 8 w d bytes for the cells, 48 bytes and the key's own for each of the k places, and an insertion touches d
-/// cells. By default w is 8 k, at least 1024, and d is 4; wider rows help when many keys are nearly as frequent as the
-/// k-th.
+/// It costs 8 w d bytes for the cells, plus 48 bytes and the bytes of the key for each of the k
+/// places, and an insertion touches d cells. By default w is 8 k, at least 1024, and d is 4; wider
+/// rows help when many keys are nearly as frequent as the k-th.
 ///
-/// Chance is drawn from the number of draws before and the fingerprint, so the same stream gives the same list.
+/// Random numbers are derived from the number of draws so far and the fingerprint, so the same
+/// stream always yields the same list.
 ///
 /// # References
 ///
-/// * J. Gong, T. Yang, H. Zhang, H. Li, S. Uhlig, S. Chen, L. Uden and X. Li. *HeavyKeeper: an accurate algorithm for
-///   finding top-k elephant flows.* USENIX ATC 2018. `Gong18`
+/// * J. Gong, T. Yang, H. Zhang, H. Li, S. Uhlig, S. Chen, L. Uden and X. Li. *`HeavyKeeper`: an
+///   accurate algorithm for finding top-k elephant flows.* USENIX ATC 2018. `Gong18`
 pub struct TopK {
     head: Head,
     shape: TopKBuilder,
-    /// A fingerprint and a count in each word, the rows one after the other.
+    /// A fingerprint and a count in each word, row by row.
     cells: Words,
-    /// A place for each of the k keys: a heap, in which no entry is heavier than the two below it.
+    /// A place for each of the k keys, as a heap: no entry is heavier than its two children.
     heap: KeyTable,
-    /// How often chance was drawn.
+    /// The number of random numbers drawn.
     draws: u64,
     decay: Box<Decay>,
 }
@@ -73,7 +76,7 @@ pub struct TopK {
 sketch_methods!(TopK);
 
 impl TopK {
-    /// Makes an empty sketch of the `k` most frequent keys.
+    /// Creates an empty sketch of the `k` most frequent keys.
     ///
     /// # Errors
     ///
@@ -91,8 +94,9 @@ impl TopK {
         TopK { head, shape, cells, heap, draws, decay: Box::new(Decay::new(shape.decay)) }
     }
 
-    /// Makes a sketch from what another program has kept of one: the counts and keys of all places in the order of the
-    /// heap, a count of 0 for a free place, whose key is ignored.
+    /// Creates a sketch from its parts as stored by another program. `heap` holds the counts and
+    /// keys of all places in the order of the heap. A count of 0 marks a free place, whose key is
+    /// ignored.
     #[doc(hidden)]
     pub fn from_parts(
         shape: TopKBuilder,
@@ -111,14 +115,14 @@ impl TopK {
             _ => Entry { digest: hasher.digest_bytes(&key), count: count.into(), key },
         };
         let heap = heap.into_iter().map(entry).collect();
-        // How much was counted is not known.
+        // The total is unknown.
         let head = Head { inserted: None, ..Head::new(hasher) };
         let sketch = TopK::new_with(head, shape, cells, checked_heap(heap, shape.k)?, draws);
         sketch.check_contents()?;
         Ok(sketch)
     }
 
-    /// Returns the number of keys that the sketch keeps.
+    /// Returns the number of keys that the sketch lists.
     pub fn k(&self) -> u64 {
         self.shape.k
     }
@@ -133,12 +137,12 @@ impl TopK {
         self.shape.depth
     }
 
-    /// Returns the base of the probability with which another key lowers a count.
+    /// Returns the base of the probability that another key lowers a count.
     pub fn decay(&self) -> f64 {
         self.shape.decay
     }
 
-    /// Returns how many keys were counted, repeated ones included; `None` if that is not known.
+    /// Returns the number of keys counted, including repeated ones; `None` if it is unknown.
     pub fn inserted(&self) -> Option<u64> {
         self.head.inserted
     }
@@ -185,12 +189,14 @@ impl TopK {
         self.place(digest, key, count.into())
     }
 
-    /// Tries `times` times to lower the count of a cell that another key wants. That key takes the cell at 0.
+    /// Tries `times` times to lower the count of a cell that another key contends for. That key
+    /// takes over the cell when the count reaches 0.
     fn contend(&mut self, mut cell: Cell, mark: u32, times: u32) -> Cell {
         for left in (1..=times).rev() {
             self.draws = self.draws.wrapping_add(1);
             let chance = Digest::from_hash(self.draws).salted(u64::from(mark)).get() as f64 / 2f64.powi(64);
-            // Decided before the count changes: once a lower count is out of reach, so are the remaining attempts.
+            // Decided before the count changes: once a lower count is out of reach, so are the
+            // remaining attempts.
             let out_of_reach = u64::from(cell.count) >= self.decay.never_from;
             if self.decay.lowers(cell.count, chance) {
                 cell.count -= 1;
@@ -205,8 +211,8 @@ impl TopK {
         cell
     }
 
-    /// Gives a key its count, and a place if it has none and is not lighter than the lightest. Returns the key that had
-    /// the place.
+    /// Sets the count of a key, and gives it a place if it has none and is not lighter than the
+    /// lightest. Returns the key that lost the place.
     fn place(&mut self, digest: Digest, key: &[u8], count: u64) -> Option<Vec<u8>> {
         if let Some(at) = self.heap.find(digest, key) {
             let count = count.max(self.heap.entries()[at].count);
@@ -214,7 +220,7 @@ impl TopK {
             self.sink(at);
             return None;
         }
-        // A key that lost all its cells is as light as a free place, and gets none.
+        // A key that lost all its cells is as light as a free place, and gets no place.
         if count == 0 || count < self.heap.entries().first()?.count {
             return None;
         }
@@ -223,8 +229,8 @@ impl TopK {
         (gone.count > 0).then_some(gone.key)
     }
 
-    /// Moves an entry down to where those below it are heavier. Of equal ones the older goes up, to be the first that
-    /// loses its place.
+    /// Moves an entry down until its children are heavier. Among equals the older one moves up, to
+    /// lose its place first.
     fn sink(&mut self, mut at: usize) {
         loop {
             let heap = self.heap.entries();
@@ -245,7 +251,8 @@ impl TopK {
         key.with_bytes(|bytes| self.heap.find(self.head.hasher.digest_bytes(bytes), bytes).is_some())
     }
 
-    /// Returns how often `key` was counted, or less. It need not be among the k most frequent.
+    /// Returns a lower bound of how often `key` was counted. The key need not be among the k most
+    /// frequent.
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         key.with_bytes(|bytes| {
             let digest = self.head.hasher.digest_bytes(bytes);
@@ -258,7 +265,7 @@ impl TopK {
         })
     }
 
-    /// Returns the most frequent keys, the heaviest first.
+    /// Returns the most frequent keys, heaviest first.
     pub fn items(&self) -> Vec<Item<'_>> {
         let entries = self.heap.entries().iter().filter(|entry| entry.count > 0);
         let mut items: Vec<Item<'_>> =
@@ -267,7 +274,7 @@ impl TopK {
         items
     }
 
-    /// Forgets everything.
+    /// Removes all counts.
     pub fn clear(&mut self) {
         self.cells.words_mut().fill(0);
         self.heap.free_all();
@@ -275,7 +282,8 @@ impl TopK {
         self.draws = 0;
     }
 
-    /// Measures how full the sketch is. The estimate of the number of distinct keys comes from the first row.
+    /// Measures how full the sketch is. The estimate of the number of distinct keys comes from the
+    /// first row.
     pub fn stats(&self) -> Stats {
         let TopKBuilder { k, width, depth, decay } = self.shape;
         let words = &self.cells.words()[..(width * u64::from(depth)) as usize];
@@ -298,46 +306,49 @@ impl TopK {
         }
     }
 
-    /// The bytes of memory in use.
+    /// Returns the bytes of memory in use.
     #[doc(hidden)]
     pub fn bytes(&self) -> u64 {
         (size_of_val(self.cells.lines()) + size_of::<Decay>()) as u64 + self.heap.bytes()
     }
 
-    /// The memory of the cells.
+    /// Returns the memory of the cells.
     #[doc(hidden)]
     pub fn words(&self) -> &Words {
         &self.cells
     }
 
-    /// How often chance was drawn.
+    /// Returns the number of random numbers drawn.
     #[doc(hidden)]
     pub fn draws(&self) -> u64 {
         self.draws
     }
 
-    /// All places in the order of the heap; a free one has a count of 0.
+    /// Returns all places in the order of the heap; a free place has a count of 0.
     #[doc(hidden)]
     pub fn heap(&self) -> impl Iterator<Item = Item<'_>> + Clone {
         self.heap.entries().iter().map(|entry| Item { key: &entry.key, count: entry.count })
     }
 }
 
-/// The rule by which the count of a cell decays: with probability base^count when another key wants the cell.
+/// The decay of a cell: its count is lowered with probability base^count when another key contends
+/// for it.
 ///
-/// Most counts that are contended for are small, so their powers are in a table. For a larger count the probability is
-/// usually so low that the exponent of the random number decides, without computing a power.
+/// Most contended counts are small, so their powers are in a table. For a larger count the
+/// probability is usually so low that the exponent of the random number decides, without computing
+/// a power.
 struct Decay {
     base: f64,
     /// -log2 of the base: the bits of probability that a count costs.
     bits: f64,
     /// The smallest count whose probability is below [`NEVER`].
     never_from: u64,
-    /// The powers of the base, from 0 on. Each comes from `powf`: repeated multiplication would round differently.
+    /// The powers of the base, starting at 0. Each is computed by `powf`: repeated multiplication
+    /// would round differently.
     powers: [f64; 32],
 }
 
-/// A probability below which a count is not contended for repeatedly.
+/// The probability below which a count is not contended for repeatedly.
 const NEVER: f64 = 1e-12;
 
 impl Decay {
@@ -351,13 +362,14 @@ impl Decay {
         }
     }
 
-    /// Whether a random number in 0..1 lowers this count: whether it is below base^count.
+    /// Returns whether a random number in 0..1 lowers this count: whether it is below base^count.
     #[inline]
     fn lowers(&self, count: u32, chance: f64) -> bool {
         if let Some(power) = self.powers.get(count as usize) {
             return chance < *power;
         }
-        // A number whose exponent is e is at least 2^e. With a bit to spare for rounding, the power is lower than that.
+        // A number with exponent e is at least 2^e. The power is lower than that, with one bit to
+        // spare for rounding.
         let exponent = (chance.to_bits() >> 52) as i32 - 1023;
         if f64::from(count) * self.bits > f64::from(1 - exponent) {
             return false;
@@ -366,13 +378,13 @@ impl Decay {
     }
 }
 
-/// The fingerprint of a digest.
+/// Returns the fingerprint of a digest.
 #[inline]
 fn mark(digest: Digest) -> u32 {
     (digest.salted(u64::MAX).get() >> 32) as u32
 }
 
-/// The fingerprint of a key, and its count.
+/// The fingerprint of a key and its count.
 #[derive(Clone, Copy)]
 struct Cell {
     mark: u32,

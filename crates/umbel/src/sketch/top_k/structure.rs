@@ -70,11 +70,11 @@ impl Structure for TopK {
     }
 }
 
-/// The heap of a sketch, if it can be one.
+/// Returns the heap of a sketch if the entries form a valid one.
 pub(super) fn checked_heap(entries: Vec<Entry>, k: u64) -> Result<KeyTable> {
     let invalid = |what: &str| Err(FormatError::invalid(what).into());
     if entries.len() as u64 != k {
-        return invalid("it has not as many items as places");
+        return invalid("the number of its items is not k");
     }
     if entries.iter().any(|entry| entry.count > u32::MAX.into()) {
         return invalid("the count of an item is too high");
@@ -87,6 +87,6 @@ pub(super) fn checked_heap(entries: Vec<Entry>, k: u64) -> Result<KeyTable> {
     }
     match KeyTable::from_entries(entries)? {
         Some(table) => Ok(table),
-        None => invalid("an item is there twice"),
+        None => invalid("an item occurs twice"),
     }
 }
