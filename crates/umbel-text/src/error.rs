@@ -65,7 +65,7 @@ pub enum Error {
     OutOfMemory {
         /// The number of bytes requested.
         bytes: u64,
-        /// What the memory is for.
+        /// The purpose of the memory.
         purpose: &'static str,
     },
     /// The system has no random numbers.

@@ -1,4 +1,4 @@
-//! An index of files that tells which of them can contain a word, without reading them.
+//! An index that finds the files that may contain a word without reading the others.
 //!
 //! Every file has a Bloom filter of its words, as the tables of Bigtable, Cassandra and LevelDB
 //! have one of their keys: "certainly not here" saves reading the file. A large file is split into
