@@ -1,4 +1,4 @@
-//! The format of a file, recognised by its first bytes, and its contents, decompressed.
+//! Recognises the format of a file by its first bytes, and decompresses its contents.
 //!
 //! ```
 //! use std::io::Read;

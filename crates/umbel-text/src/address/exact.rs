@@ -18,10 +18,11 @@ const HASHES_PER_PAGE: u64 = 127;
 /// An exact list of addresses in a file: the whole hash of each.
 ///
 /// ```text
-/// header   64 bytes: "umbelurl", version (4, little-endian) = 1, zeros, at 40 the sum of all hashes (8), at 48
-///          their number (8), at 56 the sum of the 56 bytes before
-/// pages  4096 bytes each: 127 hashes of 32 bytes in order, then 24 zeros, then the sum of the 4088 bytes before with the
-///          page's number as seed; in the last page zeros stand where there are no more hashes
+/// header   64 bytes: "umbelurl", version (4, little-endian) = 1, zeros, at 40 the sum of all
+///          hashes (8), at 48 their number (8), at 56 the sum of the 56 bytes before
+/// pages    4096 bytes each: 127 hashes of 32 bytes in ascending order, 24 zeros, and the sum of the
+///          4088 bytes before, seeded with the number of the page; the last page has zeros in place
+///          of missing hashes
 /// ```
 /// Sums are XXH3-64. Only pages are read, and each is verified whenever it is read. A lookup among
 /// a million hashes reads about fourteen pages.

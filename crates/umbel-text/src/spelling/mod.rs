@@ -38,9 +38,9 @@
 //!
 //! A noun that the list has only with a capital is unknown without it.
 //!
-//! Each of these forms is a query to the filter, and each lets a misspelling pass with the rate. So a
-//! misspelling with a capital passes twice as often as one in lower case, and one in capitals three
-//! times as often.
+//! Each of these forms is a query to the filter, and each lets a misspelling pass with the rate. So
+//! a misspelling with a capital passes twice as often as one in lower case, and one in capitals
+//! three times as often.
 //!
 //! Compounds are not split: German forms them freely, and those that are not in the list are
 //! reported. `ß` written as `SS` is not recognised.

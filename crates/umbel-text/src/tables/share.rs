@@ -20,6 +20,10 @@ use crate::{Error, Result};
 /// assert!(rates.iter().sum::<f64>() < 0.0155, "instead of 0.03");
 /// # Ok::<(), umbel_text::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// Fails if `bits` is negative or not finite.
 pub fn share(keys: &[u64], bits: f64) -> Result<Vec<f64>> {
     if !(bits >= 0.0 && bits.is_finite()) {
         return Err(Error::parameter("bits", bits, "a number of bits"));

@@ -72,7 +72,8 @@ impl Alphabet {
         self == Alphabet::Prose && next.is_some_and(char::is_alphanumeric)
     }
 
-    /// Returns the end of the token that begins at `start`, and whether it is [plain](Token::plain).
+    /// Returns the end of the token that begins at `start`, and whether it is
+    /// [plain](Token::plain).
     #[inline]
     pub(crate) fn token_end(self, text: &[u8], start: usize) -> (usize, bool) {
         let classes = self.classes();

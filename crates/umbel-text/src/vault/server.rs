@@ -132,7 +132,8 @@ impl Server {
         let mut done: BTreeMap<Id, Result<T>> = BTreeMap::new();
         for _ in 0..MAX_LISTINGS {
             let listed: HashSet<Id> = self.documents()?.into_iter().collect();
-            // A document that is still listed but cannot be opened is a broken link, and stays an error.
+            // A document that is still listed but cannot be opened is a broken link, and stays an
+            // error.
             done.retain(|id, _| listed.contains(id));
             let new: Vec<Id> = listed.into_iter().filter(|id| !done.contains_key(id)).collect();
             let new: Vec<_> = new.into_par_iter().map(|id| (id, work(&id))).collect();

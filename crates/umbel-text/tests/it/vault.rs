@@ -1,5 +1,5 @@
-//! The server of a vault learns no more than is documented, every change to a vault is detected, and
-//! the owner finds every document.
+//! The server of a vault learns no more than is documented, every change to a vault is detected,
+//! and the owner finds every document.
 
 use flate2::{Compression, write::GzEncoder};
 use hmac::{Hmac, KeyInit, Mac};
