@@ -132,8 +132,8 @@ fn scheme(text: &[u8]) -> Option<(&[u8], &[u8])> {
     name.first().is_some_and(u8::is_ascii_alphabetic).then_some((name, rest))
 }
 
-/// Checks an address without a scheme: the text before its first colon is a host, so digits, a
-/// port, must follow the colon.
+/// Checks an address without a scheme. The text before its first colon is a host, so only digits (a
+/// port) may follow the colon.
 fn without_scheme(text: &[u8]) -> Result<&[u8], Invalid> {
     let end = text.iter().position(|byte| matches!(byte, b'/' | b'\\' | b'?' | b'[')).unwrap_or(text.len());
     let Some(colon) = text[..end].iter().position(|byte| *byte == b':') else { return Ok(text) };

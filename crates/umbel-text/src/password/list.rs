@@ -155,7 +155,7 @@ impl LineFormat {
         match &line[digits..] {
             _ if ![32, 40, 56, 64, 96, 128].contains(&digits) => None,
             [b' ', b' ' | b'*', _, ..] => Some(LineFormat::Sum),
-            // SHA-1 hashes are supported.
+            // These are SHA-1 hashes, which are supported.
             _ if digits == 40 => None,
             [] => Some(LineFormat::Hash(digits, false)),
             [b':', count @ ..] if !count.is_empty() && count.iter().all(u8::is_ascii_digit) => {

@@ -187,7 +187,7 @@ impl Digester {
         digest(self.finish(&*sha1(&normal))?)
     }
 
-    /// Returns the digest of a word whose SHA-1 hash is known.
+    /// Returns the digest of a word from its SHA-1 hash, for lists that do not have the word itself.
     ///
     /// # Errors
     ///

@@ -345,7 +345,7 @@ fn all_words_of_a_document_with_a_multipart_index_are_found() {
     for number in (0..1234).step_by(7) {
         assert_eq!(test.search(&[&format!("W{number}")], false).len(), 1, "{number}");
     }
-    // All of several words in different parts.
+    // A query for several words, each in a different part.
     assert_eq!(test.search(&["w1", "w500", "w1233"], false).len(), 1);
     assert!(test.search(&["w1", "w1234"], true).is_empty());
     assert_eq!(test.vault.entry(&id).unwrap().head.words, 1234);
