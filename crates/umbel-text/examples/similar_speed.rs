@@ -1,10 +1,10 @@
-//! How long it takes to find the near-duplicates among so many documents, in memory:
-//! `cargo run --release -p umbel-text --example similar_speed [documents] [words]`.
+//! Measures how long it takes to find near-duplicates among many documents in memory: `cargo run
+//! --release -p umbel-text --example similar_speed [documents] [words]`.
 
 use std::time::Instant;
 use umbel_text::similarity::{By, Collection, Elements};
 
-/// A bijection that has nothing in common with the hashes of the library.
+/// A bijection that is unrelated to the hashes of the library.
 fn mix(x: u64) -> u64 {
     let x = (x ^ x >> 27).wrapping_mul(0x3c79_ac49_2ba7_b653);
     let x = (x ^ x >> 33).wrapping_mul(0x1c69_b3f7_4ac4_ae35);
@@ -18,13 +18,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut collection = Collection::default();
     let (mut bytes, mut read) = (0, 0.0);
     for number in 0..documents {
-        // Every hundredth is the one before with a tenth of its words changed.
+        // Every hundredth document is a copy of the one before, with a tenth of its words changed.
         let copy = number % 100 == 99;
         let source = if copy { number - 1 } else { number };
         let length = words / 2 + mix(source) % words;
         let word = |i: u64| {
             let other = copy && i.is_multiple_of(10);
-            // A few words are in every document, most are rare.
+            // A few words are in every document, and most are rare.
             let vocabulary = if i.is_multiple_of(4) { 200 } else { 200_000 };
             mix(mix(source << 20 | i) ^ u64::from(other)) % vocabulary
         };

@@ -1,10 +1,10 @@
-//! The format of a file, recognised by its first bytes, and its contents, decompressed.
+//! Recognises the format of a file by its first bytes, and decompresses its contents.
 //!
 //! ```
 //! use std::io::Read;
 //! use umbel_text::content::{self, Format};
 //!
-//! // A frame of zstd with nothing but these five bytes.
+//! // A zstd frame that contains only these five bytes.
 //! let packed = b"\x28\xb5\x2f\xfd\x20\x05\x29\x00\x00hello";
 //! let mut text = String::new();
 //! let (format, mut reader) = content::decompressed(&packed[..])?;
@@ -24,7 +24,7 @@ pub enum Format {
     Gzip,
     /// Compressed with zstd.
     Zstd,
-    /// Compressed by another program, which has to decompress it.
+    /// Compressed by another program, which must decompress it.
     Foreign(&'static str),
 }
 
@@ -33,7 +33,7 @@ const FORMATS: [(Format, &[u8]); 7] = [
     (Format::Filter, &umbel::file::MAGIC),
     (Format::Gzip, &[0x1f, 0x8b, 0x08]),
     (Format::Zstd, &[0x28, 0xb5, 0x2f, 0xfd]),
-    // Parallel zstd starts with a skippable frame.
+    // Files from parallel zstd start with a skippable frame.
     (Format::Zstd, &[0x50, 0x2a, 0x4d, 0x18]),
     (Format::Foreign("xz"), &[0xfd, b'7', b'z', b'X', b'Z', 0]),
     (Format::Foreign("lz4"), &[0x04, 0x22, 0x4d, 0x18]),
@@ -45,7 +45,11 @@ pub fn format(start: &[u8]) -> Option<Format> {
     FORMATS.iter().find(|(_, magic)| start.starts_with(magic)).map(|(format, _)| *format)
 }
 
-/// Reads just enough bytes to recognise the format, and no more of a slow pipe.
+/// Reads just enough bytes to recognise the format, so that a slow pipe is not read further.
+///
+/// # Errors
+///
+/// Returns the error of the reader.
 pub fn start_of(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     let undecided =
@@ -62,7 +66,11 @@ pub fn start_of(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Returns a reader of the decompressed contents, or of the contents as they are in any other format.
+/// Returns a reader of the decompressed contents. Contents in any other format are passed through.
+///
+/// # Errors
+///
+/// Fails if the zstd decoder cannot be created.
 pub fn decoded<'a>(
     format: Option<Format>,
     whole: impl Read + Send + 'a,
@@ -76,7 +84,11 @@ pub fn decoded<'a>(
     })
 }
 
-/// Recognises the format of a reader, and returns it with a reader of the decompressed contents.
+/// Recognises the format of a reader and returns it with a reader of the decompressed contents.
+///
+/// # Errors
+///
+/// Fails if the reader fails or the zstd decoder cannot be created.
 pub fn decompressed<'a>(
     mut reader: impl Read + Send + 'a,
 ) -> io::Result<(Option<Format>, Box<dyn Read + Send + 'a>)> {

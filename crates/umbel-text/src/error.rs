@@ -11,8 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The error type of this crate. No variant carries a secret.
 ///
-/// [`source`](std::error::Error::source) returns the cause, which the message does not repeat: `{}` prints the message, and
-/// `{:#}` prints the message and its causes on one line.
+/// [`source`](std::error::Error::source) returns the cause, which the message does not repeat: `{}`
+/// prints the message, and `{:#}` prints the message and its causes on one line.
 ///
 /// ```
 /// use std::error::Error as _;
@@ -25,7 +25,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// An error of the filter library: a parameter is out of range, or a filter is full, ...
+    /// An error of the filter library, such as a parameter out of range or a full filter.
     Filter(umbel::Error),
     /// The system refused an operation on a file.
     Io {
@@ -36,9 +36,9 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// The reader that was passed has failed.
+    /// A reader passed by the caller failed.
     Input(io::Error),
-    /// The writer that was passed has failed.
+    /// A writer passed by the caller failed.
     Output(io::Error),
     /// The contents of a file cannot be used.
     Format {
@@ -65,7 +65,7 @@ pub enum Error {
     OutOfMemory {
         /// The number of bytes requested.
         bytes: u64,
-        /// What the memory is for.
+        /// The purpose of the memory.
         purpose: &'static str,
     },
     /// The system has no random numbers.
@@ -82,17 +82,17 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// There are documents in this directory, but the file is gone without which they cannot be opened.
+    /// The directory has documents, but the header file needed to open them is missing.
     HeaderLost {
         /// The file.
         path: PathBuf,
     },
-    /// A new vault cannot be made where there is one already.
+    /// The directory already holds a vault.
     VaultExists {
         /// The directory.
         path: PathBuf,
     },
-    /// A new vault cannot be made in a directory that holds something else.
+    /// A new vault cannot be created in a directory that holds other files.
     Occupied {
         /// The directory.
         path: PathBuf,
@@ -102,7 +102,7 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// A document has more different words than an index can hold.
+    /// A document has more distinct words than its index can hold.
     TooManyWords {
         /// The maximum.
         most: u64,
@@ -113,9 +113,9 @@ pub enum Error {
         text: String,
     },
 
-    /// The metadata of a filter does not say how passwords are put into it.
+    /// The metadata of a filter does not record how passwords are inserted.
     Unmarked,
-    /// The metadata of a filter says in an unknown way how passwords are put into it.
+    /// A metadata entry that records how passwords are inserted has an unknown value.
     UnknownMark {
         /// The name of the entry.
         name: &'static str,
@@ -124,14 +124,17 @@ pub enum Error {
     },
     /// A line is not a SHA-1 hash, with or without a count.
     NotAHash {
-        /// The number of the line, from 1; `None` in the middle of a large file, where lines are not counted.
+        /// The number of the line, from 1. `None` in the middle of a large file, where lines are
+        /// not counted.
         line: Option<u64>,
     },
     /// A text is not the first five digits of a hash.
     NotAPrefix,
-    /// A list seems to hold neither words nor SHA-1 hashes, but what this clause says.
+    /// A list appears to hold neither words nor SHA-1 hashes. The clause says what it holds
+    /// instead.
     NotWords(&'static str),
-    /// A list holds hashes, and the filter holds words: the words behind the hashes are unknown.
+    /// A list holds hashes, but the filter holds words, and the words behind the hashes are
+    /// unknown.
     HashesAmongWords,
 
     /// A text is not a web address.
@@ -144,7 +147,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether a file is gone, for instance because another process has removed it since it was listed.
+    /// Returns whether a file does not exist, for instance because another process has removed it
+    /// since it was listed.
     pub fn is_gone(&self) -> bool {
         matches!(self, Error::Io { doing: "open", source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
@@ -154,7 +158,7 @@ impl Error {
         Error::Filter(umbel::Error::parameter(name, got, needs))
     }
 
-    /// Returns a function that adds the path and the operation to an error of the system.
+    /// Returns a function that adds the path and the operation to a system error.
     pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::Io { path: path.to_owned(), doing, source }
     }
@@ -164,7 +168,7 @@ impl Error {
     }
 }
 
-/// Errors about files become this crate's own, so that callers match one variant for each.
+/// Errors about files become variants of this crate, so that callers match one variant for each.
 impl From<umbel::Error> for Error {
     fn from(error: umbel::Error) -> Error {
         match error {
@@ -280,7 +284,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // Its message is this one's, so its cause is, too.
+            // `Display` prints the filter error itself, so its cause is the next one in the chain.
             Error::Filter(error) => error.source(),
             Error::Io { source, .. } => Some(source),
             Error::Input(error) | Error::Output(error) | Error::NoRandom(error) => Some(error),

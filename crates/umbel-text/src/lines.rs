@@ -1,4 +1,4 @@
-//! Lines as they come, in memory that is wiped afterwards: they may be secret.
+//! Reads lines that may be secret, in memory that is wiped afterwards.
 
 use memchr::{memchr_iter, memrchr};
 use std::io::{self, ErrorKind, Read};
@@ -7,10 +7,10 @@ use zeroize::Zeroizing;
 /// The size of the buffer. A longer line is neither a password nor an address.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// What some programs start a text in UTF-8 with.
+/// The byte order mark with which some programs start a text in UTF-8.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The lines of a reader, lot by lot.
+/// The lines of a reader, in batches. Each batch has the lines that were available at once.
 ///
 /// ```
 /// use umbel_text::lines::Lines;
@@ -25,23 +25,29 @@ pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub struct Lines<R> {
     reader: R,
     buffer: Zeroizing<Vec<u8>>,
-    /// The lot is `start..whole`, and up to `end` there is the start of the next line.
+    /// The batch is `start..whole`; `whole..end` is the start of the next line.
     start: usize,
     whole: usize,
     end: usize,
-    /// How many lines the lots before had.
+    /// The number of lines in earlier batches.
     before: u64,
     begun: bool,
 }
 
 impl<R: Read> Lines<R> {
-    /// Lines that end with a newline, before which a carriage return is no part of them.
+    /// Creates a reader of lines. A line ends with a newline, or with a carriage return and a
+    /// newline.
     pub fn new(reader: R) -> Lines<R> {
         let buffer = Zeroizing::new(vec![0; BUFFER_BYTES]);
         Lines { reader, buffer, start: 0, whole: 0, end: 0, before: 0, begun: false }
     }
 
-    /// Reads until there is a line, or more of them if they come at once; `false` at the end.
+    /// Reads the next batch: waits for at least one whole line, and takes all that arrive with it.
+    /// Returns `false` at the end of the input.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the reader fails or a line is longer than a megabyte.
     pub fn more(&mut self) -> io::Result<bool> {
         self.before += self.lot().count() as u64;
         self.buffer.copy_within(self.whole..self.end, 0);
@@ -76,7 +82,7 @@ impl<R: Read> Lines<R> {
         Ok(self.whole > self.start)
     }
 
-    /// The lines that are there now, without their ends.
+    /// Returns the lines of the current batch without their line ends.
     pub fn lot(&self) -> impl Iterator<Item = &[u8]> {
         let lot = &self.buffer[self.start..self.whole];
         let ends =
@@ -89,7 +95,7 @@ impl<R: Read> Lines<R> {
         })
     }
 
-    /// The number of the first of them, from 1.
+    /// Returns the number of the first line of the batch, from 1.
     pub fn number(&self) -> u64 {
         self.before + 1
     }

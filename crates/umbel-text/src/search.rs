@@ -1,4 +1,5 @@
-//! Lines that hold a text: what `grep -F` finds, in the files and blocks that an index could not rule out.
+//! Searches files for lines that contain a text, like `grep -F`, but reads only the files and
+//! blocks that an index could not rule out.
 //!
 //! ```
 //! use umbel_text::index::{Look, everything};
@@ -30,20 +31,20 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The number of bytes that are read at once of a file that is not in the index.
+/// The number of bytes read at once from a file that is not in the index.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// What is looked for: one of these texts.
+/// A pattern that matches lines with at least one of several texts.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     texts: Vec<Finder<'static>>,
     look: Look,
-    /// Whether a byte of the text is a byte of the folded text.
+    /// Whether it suffices to fold ASCII letters, which keeps all byte positions.
     ascii: bool,
 }
 
 impl Pattern {
-    /// Lines with at least one of these texts.
+    /// Creates a pattern that matches lines with at least one of these texts.
     pub fn new(texts: impl IntoIterator<Item = impl AsRef<[u8]>>, look: Look) -> Pattern {
         let mut ascii = true;
         let finder = |text: &[u8]| {
@@ -61,8 +62,9 @@ impl Pattern {
         Pattern { texts, look, ascii }
     }
 
-    /// Where the first match from a place on starts. Where each text was found last is kept in `next`: one that is rare
-    /// is not looked for again behind every match of another.
+    /// Returns the start of the first match at or after `from`. `next` caches the next match of
+    /// each text, so that a rare text is not searched for again after every match of a frequent
+    /// one.
     fn find(&self, text: &[u8], from: usize, next: &mut Vec<Option<usize>>) -> Option<usize> {
         next.resize(self.texts.len(), None);
         for (finder, next) in self.texts.iter().zip(&mut *next) {
@@ -70,7 +72,7 @@ impl Pattern {
                 *next = Some(self.find_one(finder, text, from).unwrap_or(usize::MAX));
             }
         }
-        // Behind the last newline there is no line, not even an empty one.
+        // After the last newline there is no line, not even an empty one.
         let end = text.strip_suffix(b"\n").map_or(text.len(), <[u8]>::len);
         next.iter().flatten().copied().min().filter(|start| *start <= end)
     }
@@ -89,7 +91,7 @@ impl Pattern {
         }
     }
 
-    /// Returns whether no character of a word stands before or behind a match.
+    /// Returns whether a match has no word character directly before or after it.
     fn is_whole(&self, text: &[u8], start: usize, end: usize) -> bool {
         let alphabet = self.look.alphabet();
         let is_word = |(character, _): (Option<char>, usize)| character.is_some_and(|c| alphabet.contains(c));
@@ -108,7 +110,7 @@ pub struct MatchedLine<'a> {
     pub binary: bool,
 }
 
-/// Looks for a pattern in one file after the other.
+/// Searches files for a pattern, one after the other.
 pub struct Searcher<'a> {
     pattern: &'a Pattern,
     numbers: bool,
@@ -118,23 +120,28 @@ pub struct Searcher<'a> {
 }
 
 impl<'a> Searcher<'a> {
-    /// Looks for this pattern.
+    /// Creates a searcher for this pattern. Lines are counted.
     pub fn new(pattern: &'a Pattern) -> Searcher<'a> {
         Searcher { pattern, numbers: true, block: Vec::new(), folded: Vec::new(), read: AtomicU64::new(0) }
     }
 
-    /// Whether lines are counted, which costs a little.
+    /// Sets whether lines are counted, which costs a little.
     pub fn numbers(mut self, numbers: bool) -> Searcher<'a> {
         self.numbers = numbers;
         self
     }
 
-    /// How many bytes of files were read.
+    /// Returns the number of bytes read from files.
     pub fn bytes_read(&self) -> u64 {
         self.read.load(Relaxed)
     }
 
-    /// Calls with every line found in what has to be read of a file, until it says that this is enough.
+    /// Calls `each` with every matching line in the selected parts of a file, until `each` returns
+    /// `false`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the system's error if the file cannot be opened or read.
     pub fn search(
         &mut self,
         file: &Selected,
@@ -144,7 +151,7 @@ impl<'a> Searcher<'a> {
             return Ok(());
         }
         let opened = File::open(file.path())?;
-        // What the index says is about the file as it was when its directory was looked at.
+        // The index describes the file as it was when its directory was listed.
         let same = file.is_still(&opened)?;
         match &file.part {
             Part::Blocks(pieces) if same && file.compressed => self.packed(&opened, pieces, &mut each),
@@ -186,7 +193,7 @@ impl<'a> Searcher<'a> {
         Ok(())
     }
 
-    /// Compressed text has to be read from its start.
+    /// Searches blocks of a compressed file, which has to be decompressed from its start.
     fn packed(
         &mut self,
         file: &File,
@@ -208,7 +215,7 @@ impl<'a> Searcher<'a> {
         Ok(())
     }
 
-    /// The block that was read, which is this piece; whether more is wanted.
+    /// Searches the block that was read for this piece. Returns whether to continue.
     fn piece(&mut self, piece: &Piece, each: &mut impl FnMut(MatchedLine<'_>) -> bool) -> bool {
         let Searcher { pattern, numbers, block, folded, .. } = self;
         let lines = piece.lines_before;
@@ -216,18 +223,18 @@ impl<'a> Searcher<'a> {
     }
 }
 
-/// Goes through the blocks of a text.
+/// A scan of the blocks of one text.
 struct Scan<'a> {
     pattern: &'a Pattern,
     numbers: bool,
-    /// Lines before the block.
+    /// The number of lines before the block.
     lines: u64,
     binary: bool,
     folded: &'a mut Vec<u8>,
 }
 
 impl Scan<'_> {
-    /// Calls with every line found; whether more is wanted.
+    /// Calls `each` with every matching line of a block. Returns whether to continue.
     fn block(&mut self, block: &[u8], each: &mut impl FnMut(MatchedLine<'_>) -> bool) -> bool {
         if self.pattern.look.ignore_case && !self.pattern.ascii {
             return self.folded_lines(block, each);
@@ -262,7 +269,7 @@ impl Scan<'_> {
         true
     }
 
-    /// Where folding changes lengths it is done line by line.
+    /// Folds and searches line by line, for patterns whose folding can change the length of a line.
     fn folded_lines(&mut self, block: &[u8], each: &mut impl FnMut(MatchedLine<'_>) -> bool) -> bool {
         for line in block.strip_suffix(b"\n").unwrap_or(block).split(|byte| *byte == b'\n') {
             self.lines += 1;

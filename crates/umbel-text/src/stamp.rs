@@ -1,12 +1,12 @@
-//! Whether a file is still the one that was read.
+//! Detects whether a file has changed since it was read.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
-/// The properties that change with a file. The time of change is one of them: no program can set it back, as it can the
-/// time of modification.
+/// The properties that change with a file. They include the time of the last status change
+/// (`ctime`), which, unlike the modification time, no program can set back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub size: u64,
@@ -19,11 +19,11 @@ pub(crate) struct Stamp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileTime(pub i64, pub u32);
 
-/// Clocks of file systems tick: what is written within one tick after the other has the same time. Linux ticks every
-/// ten milliseconds or faster.
+/// An upper bound on the clock tick of a file system. Two writes within one tick get the same time;
+/// Linux ticks at least every ten milliseconds.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Where times are whole seconds, as on some file systems, they may be even ones.
+/// The tick of file systems that store whole seconds, some of them only even ones.
 const COARSE: Duration = Duration::from_millis(2100);
 
 impl Stamp {
@@ -36,8 +36,8 @@ impl Stamp {
         }
     }
 
-    /// How long until a later change must show in the stamp; `None` if that cannot be told, since the time of change is
-    /// in the future.
+    /// Returns how long it takes until any later change shows in the stamp, or `None` if that is
+    /// unknown because the change time is in the future.
     fn unsettled(&self) -> Option<Duration> {
         let FileTime(seconds, nanoseconds) = self.changed;
         let tick = if nanoseconds == 0 { COARSE } else { TICK };
@@ -47,8 +47,8 @@ impl Stamp {
         (left <= tick).then_some(left)
     }
 
-    /// The stamp of a file that is about to be read, and whether every later change will show in it. For that it waits
-    /// a tick if the file has just been written.
+    /// Returns the stamp of a file that is about to be read, and whether every later change will
+    /// show in it. Waits for one tick if the file has just been written.
     pub fn settled(file: &File) -> io::Result<(Stamp, bool)> {
         let stamp = Stamp::from_metadata(&file.metadata()?);
         match stamp.unsettled() {

@@ -1,4 +1,4 @@
-//! A file's text in blocks of whole lines, decompressed on the way.
+//! The text of a file in blocks of whole lines, decompressed while it is read.
 
 use crate::content::{self, Format};
 use memchr::memchr;
@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The longest line that is read: it has to fit into memory.
+/// The length of the longest line that is read. A line has to fit into memory.
 const MAX_LINE_BYTES: usize = 1 << 30;
 
-/// The number of bytes that are read at once.
+/// The number of bytes read at once.
 const READ_BYTES: usize = 1 << 16;
 
 /// The text of a file.
@@ -17,22 +17,23 @@ pub(crate) struct Text<'a> {
     reader: Box<dyn Read + Send + 'a>,
     /// The bytes read beyond the last block.
     rest: Vec<u8>,
-    /// An error behind the last block, which the next call returns.
+    /// An error that occurred after the last block, which the next call returns.
     pending_error: Option<io::Error>,
     /// Whether the file is compressed.
     pub compressed: bool,
 }
 
 impl<'a> Text<'a> {
-    /// Opens the text of a file. `count` counts the bytes of the file that are read.
+    /// Opens the text of a file. `count` counts the bytes read from the file.
     pub fn new(file: &'a File, count: &'a AtomicU64) -> io::Result<Text<'a>> {
         let (format, reader) = content::decompressed(Counted { file, count })?;
         let compressed = matches!(format, Some(Format::Gzip | Format::Zstd));
         Ok(Text { reader, rest: Vec::new(), pending_error: None, compressed })
     }
 
-    /// Reads the next block: at least `least` bytes, up to the end of a line. It is shorter only at the end of the text,
-    /// where it is empty, and before an error, which the next call returns.
+    /// Reads the next block: at least `least` bytes, up to the end of a line. The block is empty at
+    /// the end of the text. It is shorter than `least` only there and before an error, which the
+    /// next call returns.
     pub fn block(&mut self, least: usize, block: &mut Vec<u8>) -> io::Result<()> {
         block.clear();
         if let Some(error) = self.pending_error.take() {
@@ -51,7 +52,7 @@ impl<'a> Text<'a> {
             match self.more(block) {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
-                // A line that is too long is not shown in part.
+                // Do not return part of a line that is too long.
                 Err(pending_error) if block.is_empty() || block.len() >= MAX_LINE_BYTES => {
                     return Err(pending_error);
                 }
@@ -63,7 +64,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Returns whether the next call fails.
+    /// Returns whether the next call to [`Text::block`] fails.
     pub fn has_pending_error(&self) -> bool {
         self.pending_error.is_some()
     }

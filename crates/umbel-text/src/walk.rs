@@ -1,4 +1,5 @@
-//! The files under a directory, as `grep -r` sees them: regular ones, links not followed, in the order of their names.
+//! Walks a directory like `grep -r`: lists regular files in the order of their names and does not
+//! follow links.
 
 use crate::stamp::Stamp;
 use rayon::prelude::*;
@@ -33,11 +34,11 @@ pub(crate) fn identity(path: &Path) -> Option<Identity> {
     fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// Returns the regular files under a root, or the root itself, in the order of their paths. `without`, the index, is left
-/// out.
+/// Returns the regular files under a root, or the root itself, in the order of their paths. Skips
+/// `without`, the file of the index.
 pub(crate) fn walk(root: &Path, without: Option<Identity>) -> Walked {
     let mut walked = Walked::default();
-    // A root that is a link is followed, as one that was asked for.
+    // A root that is a link is followed, because the caller asked for it.
     match fs::metadata(root) {
         Err(error) => walked.failed.push((root.to_owned(), error)),
         Ok(metadata) if metadata.is_file() => {
@@ -52,16 +53,16 @@ pub(crate) fn walk(root: &Path, without: Option<Identity>) -> Walked {
     walked
 }
 
-/// Walks one directory after the other, and examines the files of each on all processors: system calls take most of the
-/// time.
+/// Walks the directories one after the other, and examines the files of each on all processors,
+/// because system calls take most of the time.
 fn directory(root: &Path, without: Option<Identity>, walked: &mut Walked) {
-    // From the root on, each with a slash behind it.
+    // Paths from the root, each with a trailing slash.
     let mut folders = vec![Vec::new()];
     while let Some(folder) = folders.pop() {
         let place = join(root, Path::new(OsStr::from_bytes(&folder)));
         let entries = match fs::read_dir(&place).and_then(Iterator::collect::<io::Result<Vec<DirEntry>>>) {
             Ok(entries) => entries,
-            // It has gone since the one it is in was read.
+            // The directory was removed after its parent was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !folder.is_empty() => continue,
             Err(error) => {
                 walked.failed.push((place, error));
@@ -91,7 +92,7 @@ fn directory(root: &Path, without: Option<Identity>, walked: &mut Walked) {
                     folders.push(path);
                 }
                 Ok(None) => {}
-                // It has gone since the directory was read: then it is not there.
+                // The file was removed after the directory was read.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => walked.failed.push((entry.path(), error)),
             }
@@ -105,7 +106,7 @@ pub(crate) fn join(root: &Path, path: &Path) -> PathBuf {
     if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) }
 }
 
-/// The number of files that are worth another thread.
+/// The number of files that justifies another thread.
 const MIN_FILES_PER_THREAD: usize = 256;
 
 /// An entry of a directory, by its path from the root.
@@ -114,7 +115,7 @@ enum Seen {
     Folder(Vec<u8>),
 }
 
-/// Compares paths by their bytes, which takes a tenth of the time of comparing their components.
+/// Compares paths by their bytes, which takes a tenth of the time of comparing components.
 pub(crate) fn in_order(a: &Path, b: &Path) -> Ordering {
     a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes())
 }

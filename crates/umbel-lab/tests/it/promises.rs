@@ -1,5 +1,5 @@
-//! What the lab promises: a wrong hash is noticed, the same seed gives the same figures whatever the number of threads, and
-//! the report is complete in itself.
+//! The lab detects a bad hash, produces the same figures from the same seed on any number of
+//! threads, and writes a self-contained report.
 
 use std::sync::OnceLock;
 use umbel::Digest;
@@ -10,10 +10,11 @@ fn one(id: &str) -> Vec<Box<dyn Experiment>> {
 }
 
 #[test]
-fn a_hash_that_is_not_uniform_makes_the_table_of_rates_fail() {
+fn a_hash_that_is_not_uniform_fails_the_table_of_rates() {
     let good = run(&one("E1"), &Lab::new(Scale::Quick, 1), 1, &|_| ());
     assert!(good[0].holds());
-    // One digest in eight lacks its upper bits, so that the first positions of such keys are all the same.
+    // One digest in eight lacks its upper bits, so that the first positions of such keys are all
+    // the same.
     let spoil = |digest: Digest| match digest.get() {
         bits if bits % 8 == 0 => Digest::from_hash(bits >> 16),
         bits => Digest::from_hash(bits),
@@ -24,7 +25,7 @@ fn a_hash_that_is_not_uniform_makes_the_table_of_rates_fail() {
     assert!(!bad[0].holds());
 }
 
-/// Everything that was found.
+/// Returns the tables and criteria of all outcomes as text.
 fn figures(outcomes: &[Outcome]) -> Vec<String> {
     let of = |outcome: &Outcome| {
         let findings = outcome.findings.as_ref().expect("it ran");
@@ -35,11 +36,12 @@ fn figures(outcomes: &[Outcome]) -> Vec<String> {
     outcomes.iter().map(of).collect()
 }
 
-/// Half of the time of all experiments goes into these four. The command `umbel lab run all`, tested in `umbel-cli`, covers
-/// them; the promises below concern what all experiments share.
+/// The four experiments that take half of the time of all. The test of `umbel lab run all` in
+/// `umbel-cli` covers them; the tests below concern what all experiments share.
 const LONG: [&str; 4] = ["E7", "E8c", "E8d", "E12-caches"];
 
-/// Returns the experiments that take little time and do not measure it, since many tests run at once.
+/// Returns the experiments that take little time and do not measure it, since many tests run at
+/// once.
 fn short() -> Vec<Box<dyn Experiment>> {
     let ids: Vec<&str> = all().iter().map(|experiment| experiment.about().id).collect();
     assert!(LONG.iter().all(|id| ids.contains(id)), "an experiment was renamed");
@@ -66,7 +68,7 @@ fn the_same_seed_gives_the_same_figures_on_any_number_of_threads() {
 }
 
 #[test]
-fn the_report_needs_nothing_from_elsewhere_and_has_every_chart() {
+fn the_report_is_self_contained_and_has_every_chart() {
     let folder = tempfile::tempdir().expect("a folder");
     let (lab, outcomes) = outcomes();
     report(folder.path(), lab, outcomes).expect("room for a report");
@@ -77,10 +79,10 @@ fn the_report_needs_nothing_from_elsewhere_and_has_every_chart() {
     assert_eq!(page.matches("<svg").count(), pictures);
     for outcome in outcomes {
         let own = folder.path().join(outcome.about.id);
-        let told =
+        let verdict =
             std::fs::read_to_string(own.join(outcome.about.id).with_extension("json")).expect("a verdict");
-        let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
-        assert_eq!(told["holds"], outcome.holds());
+        let verdict: serde_json::Value = serde_json::from_str(&verdict).expect("JSON");
+        assert_eq!(verdict["holds"], outcome.holds());
         let findings = outcome.findings.as_ref().expect("it ran");
         assert!(!findings.tables.is_empty(), "{}", outcome.about.id);
         assert!(findings.tables.iter().all(|table| own.join(&table.name).with_extension("csv").is_file()));
@@ -93,11 +95,11 @@ fn the_report_needs_nothing_from_elsewhere_and_has_every_chart() {
     }
     let textbooks = std::fs::read_to_string(folder.path().join("textbooks.html")).expect("a page");
     assert!(ERRATA.iter().all(|erratum| textbooks.contains(&format!("id=\"{}\"", erratum.number))));
-    assert!(textbooks.contains("index.html#E1c"), "what an experiment shows is linked");
+    assert!(textbooks.contains("index.html#E1c"), "an erratum links to its experiment");
 }
 
 #[test]
-fn every_experiment_has_an_id_of_its_own_and_says_what_it_is_about() {
+fn every_experiment_has_a_unique_id_and_a_description() {
     let mut ids: Vec<&str> = all().iter().map(|experiment| experiment.about().id).collect();
     ids.sort_unstable();
     assert!(ids.windows(2).all(|pair| pair[0] != pair[1]));

@@ -1,4 +1,5 @@
-//! A guard before a table of SQLite: what it saves, and that it notices what others write.
+//! Puts a guard in front of an SQLite table, measures the time saved, and shows that the guard
+//! notices writes by others.
 //!
 //! `cargo run --release -p umbel-text --example guard_sqlite`
 
@@ -21,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     plain.connection().execute_batch("COMMIT")?;
 
-    // Every tenth is there.
+    // Every tenth key exists.
     let ask = |number: u64| {
         format!("word {}", number * 7919 % WORDS + if number.is_multiple_of(10) { 0 } else { WORDS })
     };

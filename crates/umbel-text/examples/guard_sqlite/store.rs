@@ -1,17 +1,17 @@
-//! A table of SQLite as a store that a guard can stand before.
+//! An SQLite table as a store for a guard.
 
 use rusqlite::{Connection, OptionalExtension, Result};
 use umbel_text::guard::{Change, Lookup};
 
-/// A table of words and what is known of them.
+/// A table of words, each with a value.
 pub struct Words {
     connection: Connection,
-    /// Changes that were made here.
+    /// The number of changes made through this store.
     own: u64,
 }
 
 impl Words {
-    /// Opens a database, and makes the table if it is not there.
+    /// Opens a database, and creates the table if it does not exist.
     pub fn open(path: &std::path::Path) -> Result<Words> {
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "wal")?;
@@ -23,12 +23,12 @@ impl Words {
         Ok(Words { connection, own })
     }
 
-    /// The connection, for transactions, and for changes behind the back of a guard.
+    /// Returns the connection, for transactions and for changes that bypass the guard.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// Does something, and does not count the changes that it makes as those of others.
+    /// Makes a change that does not count as a change by others.
     fn change<T>(&mut self, change: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let before = self.connection.total_changes();
         let done = change(&self.connection);
@@ -41,7 +41,8 @@ impl Lookup for Words {
     type Key = str;
     type Value = Vec<u8>;
     type Error = rusqlite::Error;
-    /// What other connections have done, by SQLite's own count, and what this one has done beside the guard.
+    /// The changes by other connections, as counted by SQLite, and the changes by this connection
+    /// that bypassed the guard.
     type Version = (i64, u64);
 
     fn get(&mut self, word: &str) -> Result<Option<Vec<u8>>> {

@@ -1,23 +1,24 @@
-//! An address in the one form that all its spellings share, as Safe Browsing's documentation describes it.
+//! Parses addresses into the canonical form that all their spellings share, as the Safe Browsing
+//! documentation describes it.
 
 use super::host;
 use std::fmt;
 
-/// Why something is not an address.
+/// Why a text is not an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Invalid {
-    /// There is nothing where the host should be.
+    /// The host is empty.
     NoHost,
-    /// The host has characters that would end it.
+    /// The host contains characters that would end a host.
     Host,
-    /// What stands in brackets is no IPv6 address.
+    /// The text in brackets is not an IPv6 address.
     Brackets,
-    /// After the host comes a colon, and then no number.
+    /// The host is followed by a colon, but not by a port number.
     Port,
-    /// A scheme without two slashes, such as `mailto:`.
+    /// The scheme is not followed by two slashes, as in `mailto:`.
     Scheme,
-    /// A line of a list that has more than an address in it, or a pattern for several.
+    /// A line of a list has more than an address, or a pattern for several addresses.
     Line,
 }
 
@@ -36,7 +37,7 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// A canonical address: printable ASCII, whatever it was made from.
+/// A canonical address. It is printable ASCII, regardless of the text that was parsed.
 ///
 /// ```
 /// use umbel_text::address::Address;
@@ -47,17 +48,22 @@ impl std::error::Error for Invalid {}
 pub struct Address {
     scheme: String,
     pub(super) host: String,
-    /// Whether the host is a number, which has no parents.
+    /// Whether the host is an IP address, which has no parents.
     pub(super) numeric: bool,
     pub(super) path: String,
     pub(super) query: Option<String>,
 }
 
 impl Address {
-    /// Takes an address apart and makes it canonical. Without a scheme it is one of `http`.
+    /// Parses an address and makes it canonical. An address without a scheme gets `http`.
     ///
-    /// Where the documentation unescapes everything before it looks for the host, this finds the host first, as browsers
-    /// do: in `http://good.example%2F@evil.example/` it is `evil.example`.
+    /// The Safe Browsing documentation unescapes everything before it looks for the host. This
+    /// function finds the host first, as browsers do: the host of
+    /// `http://good.example%2F@evil.example/` is `evil.example`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the reason why the text is not a web address.
     pub fn parse(text: &[u8]) -> Result<Address, Invalid> {
         let mut text: Vec<u8> = text.to_vec();
         text.retain(|byte| !matches!(byte, b'\t' | b'\r' | b'\n'));
@@ -68,7 +74,7 @@ impl Address {
         match scheme(trimmed) {
             Some((name, rest)) => Address::from_parts(name, rest),
             None => {
-                // Some write the whole address as it would be in a query.
+                // Sometimes the whole address is escaped, as in a query.
                 let plain = unescaped(trimmed);
                 match scheme(&plain) {
                     Some((name, rest)) => Address::from_parts(name, rest),
@@ -79,7 +85,7 @@ impl Address {
     }
 
     fn from_parts(scheme: &[u8], rest: &[u8]) -> Result<Address, Invalid> {
-        // A backslash ends a host too, for browsers.
+        // For browsers a backslash ends a host, too.
         let end = rest.iter().position(|byte| matches!(byte, b'/' | b'\\' | b'?')).unwrap_or(rest.len());
         let (authority, rest) = rest.split_at(end);
         let (host, numeric) = host::canonical(authority)?;
@@ -95,12 +101,12 @@ impl Address {
         Ok(Address { scheme, host, numeric, path: escaped(&resolved(path)), query })
     }
 
-    /// The host.
+    /// Returns the host.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The host, the path and the query: what is listed.
+    /// Returns the host, the path and the query, which is the form that lists hold.
     pub fn expression(&self) -> String {
         let Address { host, path, .. } = self;
         match self.query.as_deref() {
@@ -118,7 +124,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// The scheme before `://`, and what comes after.
+/// Splits an address into the scheme before `://` and the rest.
 fn scheme(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte))?;
     let (name, rest) = text.split_at(end);
@@ -126,7 +132,8 @@ fn scheme(text: &[u8]) -> Option<(&[u8], &[u8])> {
     name.first().is_some_and(u8::is_ascii_alphabetic).then_some((name, rest))
 }
 
-/// An address without a scheme: what is before its first colon is a host, so that a port has to come after it.
+/// Checks an address without a scheme. The text before its first colon is a host, so only digits (a
+/// port) may follow the colon.
 fn without_scheme(text: &[u8]) -> Result<&[u8], Invalid> {
     let end = text.iter().position(|byte| matches!(byte, b'/' | b'\\' | b'?' | b'[')).unwrap_or(text.len());
     let Some(colon) = text[..end].iter().position(|byte| *byte == b':') else { return Ok(text) };
@@ -136,13 +143,13 @@ fn without_scheme(text: &[u8]) -> Result<&[u8], Invalid> {
     if is_port && !is_scheme { Ok(text) } else { Err(Invalid::Scheme) }
 }
 
-/// Without its escapes, and without those that are then there, until none is left.
+/// Decodes percent escapes repeatedly, until none is left.
 pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let mut plain: Vec<u8> = Vec::with_capacity(text.len());
     for byte in text {
         plain.push(*byte);
-        // A byte that comes out of an escape may be the end of another one.
+        // A decoded byte may complete another escape.
         while let [.., b'%', high, low] = plain[..]
             && let (Some(high), Some(low)) = (digit(high), digit(low))
         {
@@ -153,7 +160,7 @@ pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Printable: all else is escaped, and so are the two characters that mean something.
+/// Escapes all characters that are not printable ASCII, and `#` and `%`, which have a meaning.
 pub(super) fn escaped(text: &[u8]) -> String {
     let mut safe = String::with_capacity(text.len());
     for byte in text {
@@ -165,7 +172,7 @@ pub(super) fn escaped(text: &[u8]) -> String {
     safe
 }
 
-/// A path without `.`, `..` and repeated slashes.
+/// Returns a path without `.`, `..` and repeated slashes.
 fn resolved(path: &[u8]) -> Vec<u8> {
     let mut parts: Vec<&[u8]> = Vec::new();
     let mut last: &[u8] = b"";
@@ -179,7 +186,7 @@ fn resolved(path: &[u8]) -> Vec<u8> {
     }
     let mut path = vec![b'/'];
     path.extend(parts.join(&b'/'));
-    // What ends in a slash, or in what stands for a folder, is a folder.
+    // A path that ends with a slash, `.` or `..` is a folder.
     if matches!(last, b"" | b"." | b"..") && !parts.is_empty() {
         path.push(b'/');
     }

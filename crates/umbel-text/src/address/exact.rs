@@ -1,4 +1,4 @@
-//! The exact list: whole hashes in order in a file, found by halving, believed page by page.
+//! The exact list: sorted whole hashes in a file, found by binary search and verified page by page.
 
 use super::{Confirm, Full};
 use crate::{Error, Result};
@@ -15,16 +15,17 @@ const PAGE_BYTES: usize = 4096;
 /// The number of hashes in a page.
 const HASHES_PER_PAGE: u64 = 127;
 
-/// An exact list in a file.
+/// An exact list of addresses in a file: the whole hash of each.
 ///
 /// ```text
-/// header   64 bytes: "umbelurl", version (4, little-endian) = 1, zeros, at 40 the sum of all hashes (8), at 48
-///          their number (8), at 56 the sum of the 56 bytes before
-/// pages  4096 bytes each: 127 hashes of 32 bytes in order, then 24 zeros, then the sum of the 4088 bytes before with the
-///          page's number as seed; in the last page zeros stand where there are no more hashes
+/// header   64 bytes: "umbelurl", version (4, little-endian) = 1, zeros, at 40 the sum of all
+///          hashes (8), at 48 their number (8), at 56 the sum of the 56 bytes before
+/// pages    4096 bytes each: 127 hashes of 32 bytes in ascending order, 24 zeros, and the sum of the
+///          4088 bytes before, seeded with the number of the page; the last page has zeros in place
+///          of missing hashes
 /// ```
-/// Sums are XXH3-64. A page is verified whenever it is read, and nothing but pages is read: of a million hashes about
-/// fourteen, for each question.
+/// Sums are XXH3-64. Only pages are read, and each is verified whenever it is read. A lookup among
+/// a million hashes reads about fourteen pages.
 pub struct Exact {
     file: File,
     path: PathBuf,
@@ -32,7 +33,7 @@ pub struct Exact {
     all: u64,
 }
 
-/// By which a list is known, and a filter that was built with it.
+/// Returns the identity of a list, which is stored in the list and in the filter built with it.
 pub(super) fn identity(hashes: &[Full]) -> u64 {
     Hasher::fast(0).digest_bytes(hashes.as_flattened()).get()
 }
@@ -42,11 +43,16 @@ fn sum(seed: u64, bytes: &[u8]) -> [u8; 8] {
 }
 
 fn damaged(path: &Path, what: &str) -> Error {
-    Error::damaged(path, format!("{what}; build it anew"))
+    Error::damaged(path, format!("{what}; build it again"))
 }
 
 impl Exact {
-    /// Writes hashes, which are in order and different, wholly or not at all; `replace` says whether a file may be replaced.
+    /// Writes a list of distinct hashes in ascending order. The file is written completely or not
+    /// at all; `replace` allows an existing file to be replaced.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be written, or exists and `replace` is `false`.
     pub fn save(path: impl AsRef<Path>, hashes: &[Full], replace: bool) -> Result<()> {
         let mut bytes = vec![0; HEADER_BYTES];
         bytes[..8].copy_from_slice(MAGIC);
@@ -67,6 +73,11 @@ impl Exact {
     }
 
     /// Opens a list, and verifies its header and its length.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, is not an exact list, is damaged, or has an unknown
+    /// version.
     pub fn open(path: impl AsRef<Path>) -> Result<Exact> {
         let path = path.as_ref().to_owned();
         let failed = || Error::io(&path, "read");
@@ -96,27 +107,27 @@ impl Exact {
             .checked_mul(PAGE_BYTES as u64)
             .and_then(|pages| pages.checked_add(HEADER_BYTES as u64));
         if wanted != Some(len) {
-            return Err(damaged(&path, "it has not as many bytes as its hashes take"));
+            return Err(damaged(&path, "its length does not match the number of its hashes"));
         }
         Ok(Exact { file, path, count, all })
     }
 
-    /// How many hashes it has.
+    /// Returns the number of hashes.
     pub fn len(&self) -> u64 {
         self.count
     }
 
-    /// Whether it has none.
+    /// Returns whether the list has no hashes.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// By which it is known; see [`Screen::fits`](super::Screen::fits).
+    /// Returns the identity of the list; see [`Screen::fits`](super::Screen::fits).
     pub(super) fn identity(&self) -> u64 {
         self.all
     }
 
-    /// The hashes of a page.
+    /// Reads and verifies a page, and returns its hashes.
     fn page(&mut self, number: u64) -> Result<Vec<Full>> {
         let mut page = [0; PAGE_BYTES];
         let at = HEADER_BYTES as u64 + number * PAGE_BYTES as u64;
@@ -135,7 +146,7 @@ impl Exact {
 impl Confirm for Exact {
     fn starting_with(&mut self, first: &[u8]) -> Result<Vec<Full>> {
         let before = |hash: &Full| hash[..] < *first;
-        // The first page that does not end before them.
+        // Find the first page whose last hash is not before the prefix.
         let (mut low, mut high) = (0, self.count.div_ceil(HASHES_PER_PAGE));
         while low < high {
             let middle = low + (high - low) / 2;

@@ -1,22 +1,25 @@
-//! What may be listed for an address: its host and parents of it, with its path and parents of that.
+//! The expressions under which an address may be listed: its host and the parents of its host, each
+//! with its path and the parents of its path.
 
 use super::Address;
 
-/// The expressions of an address, at most 5 hosts by 6 paths, the address itself first.
+/// The expressions of an address: at most 5 hosts by 6 paths. The address itself comes first.
 pub type Expressions = Vec<String>;
 
-/// The number of hosts beside the exact one.
+/// The maximum number of hosts besides the exact one.
 const MAX_PARENT_HOSTS: usize = 4;
-/// The number of parts of a host that parents are made of: the last five.
+/// The number of parts of a host from which parents are made: the last five.
 const MAX_HOST_PARTS: usize = 5;
-/// The number of paths beside the exact one, with and without its query: the root and its children.
+/// The maximum number of paths besides the exact one with and without its query: the root and
+/// folders below it.
 const MAX_PARENT_PATHS: usize = 4;
 
 impl Address {
-    /// Everything that may be listed for this address.
+    /// Returns the expressions under which this address may be listed.
     ///
-    /// Of a host, that is the host itself, and the last five parts of it, the last four, three and two; a number has no
-    /// parents. Of a path, the path with its query, without it, and its first four folders from the root.
+    /// The hosts are the host itself and its last five, four, three and two parts; an IP address
+    /// has no parents. The paths are the path with its query, the path without it, and its first
+    /// four folders from the root.
     ///
     /// ```
     /// use umbel_text::address::Address;
@@ -47,7 +50,7 @@ impl Address {
         }
         let starts: Vec<usize> =
             std::iter::once(0).chain(self.host.match_indices('.').map(|(dot, _)| dot + 1)).collect();
-        // Not the host itself again, and not the last part alone.
+        // Skip the host itself, which is there already, and the last part alone.
         let first = starts.len().saturating_sub(MAX_HOST_PARTS).max(1);
         let last = starts.len().saturating_sub(1).max(first);
         hosts.extend(

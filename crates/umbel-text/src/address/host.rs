@@ -1,10 +1,10 @@
-//! The host of an address: a name in ASCII, or a number in its usual form.
+//! The canonical host of an address: a name in ASCII, or an IP address in its usual form.
 
 use super::Invalid;
 use super::canonical::{escaped, unescaped};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The host of an authority, without user and port, and whether it is a number.
+/// Returns the host of an authority, without user and port, and whether it is an IP address.
 pub(super) fn canonical(authority: &[u8]) -> Result<(String, bool), Invalid> {
     let at = authority.iter().rposition(|byte| *byte == b'@').map_or(0, |at| at + 1);
     let host = &authority[at..];
@@ -37,10 +37,11 @@ fn check_port(text: &[u8]) -> Result<(), Invalid> {
     }
 }
 
-/// A name without escapes, in ASCII and in small letters, with single dots between its parts.
+/// Returns a name unescaped, in lower-case ASCII, with single dots between its parts.
 fn name(text: &[u8]) -> Vec<u8> {
     let mut name = unescaped(text);
-    // What Unicode maps to ASCII may be an escape again, or a dot. Every round leaves less that is not ASCII.
+    // Characters that Unicode maps to ASCII may form another escape or a dot. Each round leaves
+    // fewer characters that are not ASCII.
     while let Ok(text) = str::from_utf8(&name)
         && !text.is_ascii()
         && let Ok(ascii) = idna::domain_to_ascii(text)
@@ -52,8 +53,8 @@ fn name(text: &[u8]) -> Vec<u8> {
     parts.join(&b'.')
 }
 
-/// What the C library takes for an address: one to four numbers, decimal, octal or hexadecimal, of which the last fills
-/// what is left.
+/// Parses an IPv4 address in any form that the C library accepts: one to four decimal, octal or
+/// hexadecimal numbers, the last of which fills the remaining bytes.
 fn ipv4(name: &[u8]) -> Option<Ipv4Addr> {
     let parts: Vec<u64> = name.split(|byte| *byte == b'.').map(number).collect::<Option<_>>()?;
     let (last, first) = parts.split_last().filter(|(_, first)| first.len() <= 3)?;
@@ -73,12 +74,13 @@ fn number(part: &[u8]) -> Option<u64> {
         (None, Some(digits)) => (digits, 8),
         (None, None) => (text, 10),
     };
-    // A sign is no digit.
+    // `from_str_radix` accepts a sign.
     let plain = digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if plain { u64::from_str_radix(digits, radix).ok() } else { None }
 }
 
-/// Returns the host of an IPv6 address. Two forms stand for an IPv4 address: the mapped one, and that of NAT64.
+/// Returns the host of an IPv6 address. Two forms stand for an IPv4 address: the mapped form and
+/// the NAT64 form.
 fn ipv6_host(address: Ipv6Addr) -> String {
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {

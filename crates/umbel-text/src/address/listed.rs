@@ -1,12 +1,12 @@
-//! The lines of lists as they are published: addresses, hosts files, and the rules of blockers that name a host.
+//! Parses lines of published lists: addresses, hosts files, and ad-blocker rules that name a host.
 
 use super::{Address, Invalid};
 use std::net::IpAddr;
 
-/// Where hosts files send what nobody should reach.
+/// The addresses to which hosts files redirect blocked hosts.
 const NOWHERE: [&[u8]; 4] = [b"0.0.0.0", b"127.0.0.1", b"::", b"::1"];
 
-/// What hosts files call the machine itself and its neighbours.
+/// The names that hosts files use for the machine itself and for local groups.
 const LOCAL: [&[u8]; 16] = [
     b"localhost",
     b"localhost.localdomain",
@@ -27,10 +27,14 @@ const LOCAL: [&[u8]; 16] = [
 ];
 
 impl Address {
-    /// The addresses that a line of a list names. Mostly that is one. There is none in an empty line and in a comment, after
-    /// `#` or in a line that starts with `!`; a line of a hosts file that sends names nowhere has those, without the names of
-    /// the machine itself. `*.host` and `||host^` stand for the host. Any other line with blanks within, or with one of the
-    /// signs `*|^`, is [`Invalid::Line`].
+    /// Returns the addresses in a line of a list, which are mostly one.
+    ///
+    /// - An empty line or a comment (after `#`, or a line that starts with `!`) has none.
+    /// - A line of a hosts file that blocks hosts has these hosts, except for the names of the
+    ///   machine itself.
+    /// - `*.host` and `||host^` stand for the host.
+    /// - Any other line with blanks inside, or with one of the characters `*|^`, is
+    ///   [`Invalid::Line`].
     ///
     /// ```
     /// use umbel_text::address::{Address, Invalid};
@@ -69,7 +73,7 @@ fn address(word: &[u8]) -> Result<Address, Invalid> {
     }
 }
 
-/// A host and nothing else.
+/// Parses a host without anything else.
 fn host(name: &[u8]) -> Result<Address, Invalid> {
     if name.iter().any(|byte| b"/\\?@:*|^".contains(byte)) {
         return Err(Invalid::Line);
@@ -81,7 +85,7 @@ fn is_local(name: &[u8]) -> bool {
     LOCAL.iter().any(|local| local.eq_ignore_ascii_case(name))
 }
 
-/// Whether it is the number of a machine, with a zone or without.
+/// Returns whether a word is an IP address, with or without a zone.
 fn is_number(word: &[u8]) -> bool {
     let text = str::from_utf8(word).unwrap_or_default();
     text.split('%').next().is_some_and(|number| number.parse::<IpAddr>().is_ok())

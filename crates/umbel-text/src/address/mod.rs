@@ -1,11 +1,15 @@
-//! Unsafe web addresses: a small filter says "certainly not listed" to nearly all, and the exact list has the last word.
+//! Checks web addresses against a list of unsafe ones. A small filter rules out nearly all
+//! addresses, and the exact list confirms the rest.
 //!
-//! 1. An [`Address`] is made canonical, so that what browsers take for the same is written the same.
-//! 2. Its [expressions](Address::expressions) are its host and up to four parents of it, each with its path and up to five
-//!    parents of that: `evil.example/` on the list stands for everything below it.
-//! 3. The filter holds the first bytes of their SHA-256 hashes. A no is certain.
-//! 4. To a yes the exact list is asked by those first bytes, and answers with whole hashes ([`Confirm`]). Only a whole hash is
-//!    a verdict: the filter is wrong at its rate, and first bytes collide.
+//! 1. An [`Address`] is made canonical, so that spellings that browsers treat as the same address
+//!    become equal.
+//! 2. Its [expressions](Address::expressions) are its host and up to four parents of it, each with
+//!    its path and up to five parents of that. `evil.example/` on the list stands for everything
+//!    below it.
+//! 3. The filter holds the first bytes of their SHA-256 hashes. A "no" is certain.
+//! 4. After a "yes", the exact list is queried with those first bytes and returns whole hashes
+//!    ([`Confirm`]). Only a whole hash decides, since the filter has false positives and first
+//!    bytes collide.
 //!
 //! ```
 //! use umbel_text::address::{Address, Exact, Screen, Verdict};
@@ -24,9 +28,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This is the protocol of Safe Browsing. Chrome's first versions kept the first 32 bits of the hashes in a Bloom filter
-//! as here; later ones keep them as a sorted set of differences, which is exact. Either way first bytes collide, and the
-//! whole hash has to be asked for.
+//! This is the protocol of Safe Browsing. The first versions of Chrome stored the first 32 bits of
+//! the hashes in a Bloom filter, as here. Later versions store them as an exact, sorted set of
+//! differences. In both designs first bytes collide, and the whole hash has to be requested.
 
 mod canonical;
 mod exact;

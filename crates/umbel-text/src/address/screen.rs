@@ -1,4 +1,4 @@
-//! The filter of first bytes, and the verdict that it never speaks alone.
+//! The filter of hash prefixes, and the verdict on an address, which also needs the exact list.
 
 use super::exact::identity;
 use super::{Address, Exact};
@@ -9,45 +9,51 @@ use umbel::file::Meta;
 use umbel::key::Hashed;
 use umbel::{AnyFilter, Digest, Hasher, Kind, Spec};
 
-/// A whole hash of an expression.
+/// The whole SHA-256 hash of an expression.
 pub type Full = [u8; 32];
 
-/// The SHA-256 of an expression.
+/// Returns the SHA-256 hash of an expression.
 pub fn sha256(expression: &str) -> Full {
     Sha256::digest(expression.as_bytes()).into()
 }
 
-/// Who knows the whole hashes: a file, or a server.
+/// A source of whole hashes, such as a file or a server.
 pub trait Confirm {
-    /// All listed hashes that start with these bytes. More is not told, so that a server does not learn the address.
+    /// Returns all listed hashes that start with these bytes. No more than the prefix is passed, so
+    /// that a server does not learn the address.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the source cannot be read.
     fn starting_with(&mut self, first: &[u8]) -> Result<Vec<Full>>;
 }
 
-/// What is known of an address.
+/// The result of checking an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is certainly not listed.
+    /// The address is certainly not listed.
     Clear,
-    /// This expression of it is listed.
+    /// This expression of the address is listed.
     Unsafe(String),
-    /// It may be listed, and nobody was there to tell.
+    /// The address may be listed, and there was no exact list to confirm it.
     Unconfirmed,
 }
 
 /// Counts of the queries to the exact list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScreenStats {
-    /// Checked addresses.
+    /// The number of addresses checked.
     pub addresses: u64,
-    /// Their expressions.
+    /// The number of expressions of these addresses.
     pub expressions: u64,
-    /// Expressions that passed the filter, so that the exact list was queried.
+    /// The number of expressions that passed the filter, so that the exact list was queried.
     pub asked: u64,
-    /// Queries for which the exact list did not have the whole hash.
+    /// The number of queries for which the exact list did not have the whole hash.
     pub in_vain: u64,
 }
 
-/// The names of the marks in the metadata of a filter: how many bytes of a hash it holds, and of which list.
+/// The names of the metadata entries of a filter: the number of hash bytes it holds, and the
+/// identity of its list.
 const PREFIX: &str = "address-prefix";
 const LIST: &str = "address-list";
 
@@ -60,10 +66,15 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// The bytes of a hash that go into the filter, unless something else is said.
+    /// The default number of hash bytes in the filter.
     pub const PREFIX: usize = 4;
 
-    /// A filter of four bytes for each of these addresses, and their whole hashes in order.
+    /// Builds a filter of the first four hash bytes of these addresses. Returns it with the whole
+    /// hashes in ascending order.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is out of range or memory is short.
     pub fn build<'a>(
         addresses: impl IntoIterator<Item = &'a Address>,
         rate: f64,
@@ -74,7 +85,11 @@ impl Screen {
         Ok((Screen::from_hashes(&hashes, Screen::PREFIX, rate, Hasher::default())?, hashes))
     }
 
-    /// Returns a filter of the first `prefix` bytes of hashes, four or more.
+    /// Builds a filter of the first `prefix` bytes of hashes, from 4 to 32.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `prefix` or the rate is out of range, or memory is short.
     pub fn from_hashes(hashes: &[Full], prefix: usize, rate: f64, hasher: Hasher) -> Result<Screen> {
         if !(4..=32).contains(&prefix) {
             return Err(Error::parameter("prefix", prefix, "from 4 to 32 bytes"));
@@ -87,30 +102,36 @@ impl Screen {
         Ok(Screen { filter, prefix, list: identity(hashes), stats: ScreenStats::default() })
     }
 
-    /// Returns the screen of a stored filter, or `None` if its metadata do not say that it holds addresses.
+    /// Creates the screen of a stored filter. Returns `None` if the metadata does not describe a
+    /// filter of addresses.
     pub fn from_filter(filter: AnyFilter, meta: &Meta) -> Option<Screen> {
         let prefix = meta.get(PREFIX)?.parse().ok().filter(|prefix| (4..=32).contains(prefix))?;
         let list = u64::from_str_radix(meta.get(LIST)?, 16).ok()?;
         Some(Screen { filter, prefix, list, stats: ScreenStats::default() })
     }
 
-    /// Whether the metadata of a filter say that it holds addresses.
+    /// Returns whether the metadata describes a filter of addresses.
     pub fn is_in(meta: &Meta) -> bool {
         meta.contains_key(PREFIX)
     }
 
-    /// Writes into the metadata of a filter what [`Screen::from_filter`] needs.
+    /// Adds the entries that [`Screen::from_filter`] needs to the metadata of a filter.
     pub fn record(&self, meta: &mut Meta) {
         meta.insert(PREFIX.into(), self.prefix.to_string());
         meta.insert(LIST.into(), format!("{:016x}", self.list));
     }
 
-    /// Whether an exact list is that with which this filter was built: another would call addresses clear that are not.
+    /// Returns whether this filter was built with the given exact list. With another list, listed
+    /// addresses could be reported as clear.
     pub fn fits(&self, exact: &Exact) -> bool {
         self.list == exact.identity()
     }
 
-    /// What is known of an address. Without an exact list it is never called unsafe.
+    /// Checks an address. Without an exact list the verdict is never [`Verdict::Unsafe`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the exact list.
     pub fn check(&mut self, address: &Address, mut exact: Option<&mut impl Confirm>) -> Result<Verdict> {
         let expressions = address.expressions();
         let hashes: Vec<Full> = expressions.iter().map(|expression| sha256(expression)).collect();
@@ -118,7 +139,7 @@ impl Screen {
             hashes.iter().map(|hash| self.filter.hasher().digest_bytes(&hash[..self.prefix])).collect();
         self.stats.addresses += 1;
         self.stats.expressions += expressions.len() as u64;
-        // There are never more than 30.
+        // There are at most 30 expressions, which fit into one tile.
         let answers = self.filter.contains_tile(&digests);
         let mut verdict = Verdict::Clear;
         for (number, (expression, hash)) in expressions.into_iter().zip(hashes).enumerate() {
@@ -143,7 +164,7 @@ impl Screen {
         self.stats
     }
 
-    /// The filter.
+    /// Returns the filter.
     pub fn into_filter(self) -> AnyFilter {
         self.filter
     }

@@ -1,4 +1,4 @@
-//! A folder as a store: the names of its files are the keys.
+//! A folder as a store, with the names of its files as keys.
 
 use super::{Change, Lookup};
 use std::fs;
@@ -7,13 +7,15 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use umbel::file::{Placing, save_bytes};
 
-/// The files of a folder, under their names; folders in it are not looked into.
+/// The files of a folder, under their names. Subfolders are not searched.
 ///
-/// Its version is the time at which something in the folder was last added, removed or renamed, as the file system has it. Since
-/// that time has steps, two changes can have the same one: a folder has no version until it is a little older than that. The
-/// changes that are made here cannot be told from those of others.
+/// The version is the time at which an entry of the folder was last added, removed or renamed, as
+/// the file system reports it. Because that time has limited resolution, two changes can have the
+/// same one. So a folder has no version until it has been unchanged for a little while. Changes
+/// made through this value cannot be distinguished from those of others.
 ///
-/// It is for file systems on which a file has one name: where `A` and `a` are the same, ask for a name as the folder has it.
+/// Use this store on file systems where a file has one name. Where `A` and `a` are the same file,
+/// ask for a name in the folder's spelling.
 #[derive(Clone, Debug)]
 pub struct Files {
     folder: PathBuf,
@@ -21,18 +23,19 @@ pub struct Files {
 }
 
 impl Files {
-    /// The files of this folder.
+    /// Creates a store of the files in this folder.
     pub fn new(folder: impl Into<PathBuf>) -> Files {
         Files { folder: folder.into(), settling: Duration::from_secs(2) }
     }
 
-    /// With another time after which a change can be told from the next one. Two seconds are enough for every file system that
-    /// has times at all, if the clock of the machine that has the disk is right.
+    /// Sets the time after which a change can be distinguished from the next one. The default of
+    /// two seconds is enough for every file system that stores times, if the clock of the machine
+    /// with the disk is right.
     pub fn settling(self, settling: Duration) -> Files {
         Files { settling, ..self }
     }
 
-    /// The path of a file, if it is one in this folder.
+    /// Returns the path of a file, if the name is that of a file directly in this folder.
     fn path(&self, name: &str) -> io::Result<PathBuf> {
         let mut parts = Path::new(name).components();
         match (parts.next(), parts.next()) {
@@ -57,13 +60,13 @@ impl Lookup for Files {
 
     fn version(&mut self) -> io::Result<Option<SystemTime>> {
         let changed = fs::metadata(&self.folder)?.modified()?;
-        // A time in the future is not settled either.
+        // A time in the future has not settled, either.
         Ok(changed.elapsed().is_ok_and(|age| age >= self.settling).then_some(changed))
     }
 
     fn keys(&mut self, each: &mut dyn FnMut(&str)) -> io::Result<bool> {
         for entry in fs::read_dir(&self.folder)? {
-            // A name that is no text cannot be asked for either.
+            // A name that is not UTF-8 cannot be asked for, either.
             entry?.file_name().to_str().into_iter().for_each(&mut *each);
         }
         Ok(true)
@@ -71,7 +74,7 @@ impl Lookup for Files {
 }
 
 impl Change for Files {
-    /// Writes the file wholly or not at all.
+    /// Writes the file completely or not at all.
     fn insert(&mut self, name: &str, value: Vec<u8>) -> io::Result<()> {
         save_bytes(self.path(name)?, &value, Placing::default()).map(drop).map_err(|error| match error {
             umbel::Error::Io { source, .. } => source,
@@ -84,7 +87,7 @@ impl Change for Files {
     }
 }
 
-/// What is not there is no error.
+/// Turns a missing file into `None`.
 fn absent<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -1,8 +1,8 @@
-//! A filter in front of any expensive lookup: keys that are certainly absent are not looked up.
+//! A filter in front of any expensive lookup, which skips keys that are certainly absent.
 //!
-//! A [`Guard`] has a store and a filter of the store's keys. A lookup asks the filter first, and the store only if the filter
-//! says maybe. The answers are always those of the store; the filter only changes how often the store is queried, and the
-//! guard [counts](GuardStats) that.
+//! A [`Guard`] has a store and a filter of the store's keys. A lookup queries the filter first, and
+//! the store only if the key may be present. The answers are always those of the store. The filter
+//! only changes how often the store is queried, and the guard [counts](GuardStats) that.
 //!
 //! ```
 //! use umbel_text::guard::{Files, Guard};
@@ -10,7 +10,7 @@
 //! for number in 0..100 {
 //!     std::fs::write(folder.path().join(format!("{number}.txt")), "here")?;
 //! }
-//! // Files that are as new as that may be followed by others of the same age.
+//! // Wait until the changes have settled: a newer file could still have the same time.
 //! std::thread::sleep(std::time::Duration::from_millis(60));
 //! let files = Files::new(folder.path()).settling(std::time::Duration::from_millis(50));
 //! let mut guard = Guard::with_rate(files, 0.01)?;
@@ -25,18 +25,19 @@
 //!
 //! # When the store changes
 //!
-//! - A key that is inserted through the guard goes into the filter first and then into the store. If the store fails, the
-//!   filter has a key too many, which does no harm.
-//! - A key that is removed through the guard stays in the filter, which does no harm either. [`Guard::remove_from_both`]
-//!   removes it from a filter that supports that.
-//! - The store's [version](Lookup::version) shows changes by others. It is compared before every answer of the filter. If it
-//!   differs from the filter's version, the filter is *stale*: all lookups go to the store until the filter is rebuilt from
-//!   the store's keys. [`Renewal`] decides when.
-//! - A filter that holds more keys than its capacity is rebuilt for more, unless it grows by itself, as a
-//!   [`Scalable`](umbel::Scalable) does.
-//! - An error of the filter makes it stale, and nothing worse. Only errors of the store are returned.
+//! - A key inserted through the guard goes into the filter first and then into the store. If the
+//!   store fails, the filter has an extra key, which does no harm.
+//! - A key removed through the guard stays in the filter, which does no harm either.
+//!   [`Guard::remove_from_both`] also removes it from a filter that supports removal.
+//! - Changes by others show in the store's [version](Lookup::version), which is compared before
+//!   every use of the filter. If it differs from the filter's version, the filter is *stale*: all
+//!   lookups go to the store until the filter is rebuilt from the store's keys. [`Renewal`] decides
+//!   when.
+//! - A filter with more keys than its capacity is rebuilt with a larger one, unless it grows by
+//!   itself like [`Scalable`](umbel::Scalable).
+//! - An error of the filter only makes it stale. Only errors of the store are returned.
 //!
-//! [`Files`] is a folder as a store. `examples/guard_sqlite` has a table of SQLite.
+//! [`Files`] makes a store of a folder. `examples/guard_sqlite` has one of an SQLite table.
 
 mod files;
 mod stats;
@@ -51,10 +52,10 @@ use umbel::internals::write_causes;
 use umbel::key::Hashed;
 use umbel::{Blocked, Bloom, Filter, Hasher, Insert, Key, Kind, Remove, Removed};
 
-/// The least capacity of a filter. Otherwise it is twice the number of keys.
+/// The minimum capacity of a filter. Above it, the capacity is twice the number of keys.
 const MIN_CAPACITY: u64 = 1024;
 
-/// A store in which looking for a key is expensive.
+/// A store in which looking a key up is expensive.
 pub trait Lookup {
     /// The type of the keys.
     type Key: Key + ?Sized;
@@ -62,21 +63,33 @@ pub trait Lookup {
     type Value;
     /// The error type of the store.
     type Error;
-    /// A version of the store's contents. `()` for a store that nothing else can change.
+    /// The version of the store's contents. `()` for a store that nothing else can change.
     type Version: PartialEq;
 
     /// Looks a key up.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the store.
     fn get(&mut self, key: &Self::Key) -> Result<Option<Self::Value>, Self::Error>;
 
-    /// Returns a version that changes, for good, whenever a key may have been added by anything but [`Change::insert`] of
-    /// this value; `None` if it is unknown at the moment.
+    /// Returns a version that changes to a new value whenever a key may have been added other than
+    /// by [`Change::insert`] on this value, or `None` if the version is unknown at the moment.
     ///
-    /// A store that cannot distinguish its own insertions from those of others may count them, too. The filter is then stale
-    /// after each of them, which is slow, but correct.
+    /// A store that cannot distinguish its own insertions from those of others may count both. The
+    /// filter is then stale after each insertion, which is slow but correct.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the store.
     fn version(&mut self) -> Result<Option<Self::Version>, Self::Error>;
 
-    /// Calls `each` with every key, in any order. Returns `false` if the store cannot do that; its filter is then never
-    /// rebuilt.
+    /// Calls `each` with every key, in any order. Returns `false` if the store cannot list its
+    /// keys; its filter is then never rebuilt.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the store.
     fn keys(&mut self, _each: &mut dyn FnMut(&Self::Key)) -> Result<bool, Self::Error> {
         Ok(false)
     }
@@ -85,31 +98,39 @@ pub trait Lookup {
 /// A store that can be changed.
 pub trait Change: Lookup {
     /// Writes a value under a key.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the store.
     fn insert(&mut self, key: &Self::Key, value: Self::Value) -> Result<(), Self::Error>;
 
-    /// Removes a key, and returns whether it was there.
+    /// Removes a key. Returns whether it was present.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the store.
     fn remove(&mut self, key: &Self::Key) -> Result<bool, Self::Error>;
 }
 
 /// When a stale filter is rebuilt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Renewal {
-    /// When the lookups without the filter have taken as long as its last build. The total is then at most twice the
-    /// necessary time.
+    /// When the lookups without the filter have taken as long as its last build. The total time is
+    /// then at most twice the optimum.
     #[default]
     WhenItPays,
-    /// After this many lookups without the filter; at once for 0.
+    /// After this many lookups without the filter, or at once for 0.
     After(u64),
-    /// When [`Guard::renew`] is called.
+    /// Only when [`Guard::renew`] is called.
     Never,
 }
 
-/// The error of a guard that could not build its filter. It has a type of its own because it carries the error type of the
-/// store.
+/// The error of a guard that could not build its filter. It is separate from [`crate::Error`]
+/// because it carries the error type of the store.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum NoFilter<E> {
-    /// The store has failed.
+    /// The store failed.
     Store(E),
     /// The store cannot list its keys.
     NoKeys,
@@ -147,34 +168,44 @@ impl<E> From<umbel::Error> for NoFilter<E> {
 /// A function that builds an empty filter for a number of keys.
 type Make<F> = Box<dyn Fn(u64) -> umbel::Result<F> + Send>;
 
-/// A store with a filter in front of it; see the [module](self).
+/// A store with a filter in front of it. See the [module documentation](self).
 pub struct Guard<F, S: Lookup> {
     store: S,
     filter: F,
     make: Option<Make<F>>,
-    /// The version of the store when the filter was built; `None` while the filter lacks keys.
+    /// The version of the store when the filter was built, or `None` while the filter lacks keys.
     version: Option<S::Version>,
     /// The capacity of the filter, and the number of its keys.
     room: u64,
     held: u64,
     renewal: Renewal,
-    /// The lookups since the filter became stale, and their nanoseconds.
+    /// The number of lookups since the filter became stale, and the nanoseconds they took.
     without: u64,
     nanos_without: u64,
-    /// The nanoseconds of the last build of the filter.
+    /// The nanoseconds that the last build of the filter took.
     making: u64,
     stats: GuardStats,
 }
 
 impl<S: Lookup> Guard<Bloom<Blocked>, S> {
-    /// Returns a guard whose filter has this false-positive rate, such as 0.01.
+    /// Creates a guard whose filter has this false-positive rate, such as 0.01.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is out of range, the store fails or cannot list its keys, or memory is
+    /// short.
     pub fn with_rate(store: S, rate: f64) -> Result<Self, NoFilter<S::Error>> {
         Guard::new(store, move |keys| Bloom::with_capacity(keys, rate))
     }
 }
 
 impl<F: Insert, S: Lookup> Guard<F, S> {
-    /// Returns a guard whose filter is built by `make`, which gets the number of keys. Reads all keys of the store.
+    /// Creates a guard whose filter is built by `make`, which receives the number of keys. Reads
+    /// all keys of the store.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store fails or cannot list its keys, or if `make` fails.
     pub fn new(
         store: S,
         make: impl Fn(u64) -> umbel::Result<F> + Send + 'static,
@@ -187,8 +218,8 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         Ok(guard)
     }
 
-    /// Returns a guard with a filter that has every key of this version of the store, such as a filter from a file. It is
-    /// never rebuilt.
+    /// Creates a guard with a filter that has every key of this version of the store, such as a
+    /// filter from a file. The filter is never rebuilt.
     pub fn with_filter(store: S, filter: F, version: S::Version) -> Self {
         Guard { version: Some(version), ..Guard::stale(store, filter, None) }
     }
@@ -215,7 +246,11 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         self
     }
 
-    /// Looks a key up: in the filter, and in the store unless the filter rules the key out.
+    /// Looks a key up in the filter, and in the store unless the filter rules the key out.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the store.
     pub fn get(&mut self, key: &S::Key) -> Result<Option<S::Value>, S::Error> {
         self.stats.asked += 1;
         let start = Instant::now();
@@ -237,9 +272,10 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         answer
     }
 
-    /// Returns whether the filter has every key of the store. Rebuilds it first, if that is due.
+    /// Returns whether the filter has every key of the store. Rebuilds the filter first if that is
+    /// due.
     fn is_current(&mut self) -> bool {
-        // A store that fails here fails again when the key is looked up.
+        // A store that fails here will fail again when the key is looked up.
         let Ok(Some(now)) = self.store.version() else { return false };
         if self.version.as_ref() == Some(&now) {
             return true;
@@ -253,9 +289,14 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
     }
 
     /// Rebuilds the filter from the keys of the store.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the store fails or cannot list its keys, or if the new filter cannot be built. The
+    /// old filter then stays.
     pub fn renew(&mut self) -> Result<(), NoFilter<S::Error>> {
         let start = Instant::now();
-        // The next attempt has to wait as long, whether or not this one succeeds.
+        // The next attempt waits as long again, whether or not this one succeeds.
         (self.without, self.nanos_without) = (0, 0);
         let renewed = self.renew_now();
         self.making = nanos(start);
@@ -265,7 +306,7 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
 
     fn renew_now(&mut self) -> Result<(), NoFilter<S::Error>> {
         let make = self.make.as_ref().ok_or(NoFilter::NoKeys)?;
-        // Before the keys: a key that is added while they are read makes this version an old one.
+        // Read the version before the keys: a key added in between then makes the version outdated.
         let version = self.store.version().map_err(NoFilter::Store)?;
         let (hasher, mut digests) = (self.filter.hasher().clone(), Vec::new());
         let listed = self.store.keys(&mut |key| digests.push(key.digest(&hasher)));
@@ -282,7 +323,7 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         Ok(())
     }
 
-    /// Returns how often the store was queried, and how often the filter saved a query.
+    /// Returns the number of queries to the store, and how many the filter saved.
     pub fn stats(&self) -> GuardStats {
         self.stats
     }
@@ -292,7 +333,7 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         &self.filter
     }
 
-    /// Returns the store. A change through this reference must change its version.
+    /// Returns the store. Any change through this reference must change the store's version.
     pub fn store_mut(&mut self) -> &mut S {
         &mut self.store
     }
@@ -304,15 +345,21 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
 }
 
 impl<F: Insert, S: Change> Guard<F, S> {
-    /// Writes a value under a key: the key into the filter, then both into the store.
+    /// Writes a value under a key. The key goes into the filter first, then both go into the store.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the store.
     pub fn insert(&mut self, key: &S::Key, value: S::Value) -> Result<(), S::Error> {
         if self.held >= self.room && self.filter.kind() != Kind::Scalable && self.make.is_some() {
-            // If that fails, the rate of the filter rises: correct, though slower. Try again after as many keys.
+            // If the rebuild fails, the false-positive rate rises, which is slower but correct. Try
+            // again after as many further keys.
             if self.renew().is_err() {
                 self.room = self.room.saturating_mul(2);
             }
         }
-        // Whether or not the filter is current: an unknown version may be the same as before.
+        // Insert even if the filter is stale: an unknown version may turn out to be the same as
+        // before.
         match self.filter.insert_digest(key.digest(self.filter.hasher())) {
             Ok(_) => self.held += 1,
             Err(_) => self.version = None,
@@ -320,21 +367,30 @@ impl<F: Insert, S: Change> Guard<F, S> {
         self.store.insert(key, value)
     }
 
-    /// Removes a key from the store, and returns whether it was there. The filter keeps the key.
+    /// Removes a key from the store. Returns whether it was present. The filter keeps the key.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the store.
     pub fn remove(&mut self, key: &S::Key) -> Result<bool, S::Error> {
         self.store.remove(key)
     }
 }
 
 impl<F: Remove, S: Change> Guard<F, S> {
-    /// Removes a key from the store and then from the filter, and returns whether it was there.
+    /// Removes a key from the store and then from the filter. Returns whether it was present.
     ///
-    /// A key that was written twice is in the filter twice, and this removes it once: the filter keeps it until it is
-    /// rebuilt.
+    /// A key that was written twice is in the filter twice. This removes it once, so the filter
+    /// keeps the key until it is rebuilt.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the store.
     pub fn remove_from_both(&mut self, key: &S::Key) -> Result<bool, S::Error> {
         let current = self.is_current();
         let was_there = self.store.remove(key)?;
-        // Only a key that is certainly in the filter may be removed: otherwise other keys are lost with it.
+        // Remove only a key that is certainly in the filter, because removing another one would
+        // also remove parts of other keys.
         if current && was_there {
             let removed = self.filter.remove_digest(key.digest(self.filter.hasher()));
             self.held = self.held.saturating_sub(u64::from(removed == Removed::Removed));
@@ -343,7 +399,7 @@ impl<F: Remove, S: Change> Guard<F, S> {
     }
 }
 
-/// Fails if a filter has another hash than the digests.
+/// Fails if a filter has a different hash from that of the digests.
 fn same_hash(filter: &impl Filter, hasher: &Hasher) -> umbel::Result<()> {
     if filter.hasher() == hasher {
         return Ok(());

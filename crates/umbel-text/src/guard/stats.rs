@@ -1,27 +1,27 @@
-//! The queries that a filter in front of a store has saved.
+//! Counts of the queries that a filter in front of a store saves.
 
 /// Counts of lookups. `asked` is the sum of `skipped`, `found`, `wasted`, `passed` and `failed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GuardStats {
-    /// All lookups.
+    /// The number of lookups.
     pub asked: u64,
-    /// Lookups that the filter answered: the key is certainly absent.
+    /// The number of lookups that the filter answered: the key is certainly absent.
     pub skipped: u64,
-    /// Lookups that the filter passed on, and whose key the store has.
+    /// The number of lookups that the filter passed on and whose key the store has.
     pub found: u64,
-    /// Lookups that the filter passed on, and whose key the store does not have.
+    /// The number of lookups that the filter passed on and whose key the store does not have.
     pub wasted: u64,
-    /// Lookups that went straight to the store because the filter was stale.
+    /// The number of lookups that went straight to the store because the filter was stale.
     pub passed: u64,
-    /// Lookups that failed in the store.
+    /// The number of lookups that failed in the store.
     pub failed: u64,
-    /// How often the filter was rebuilt.
+    /// The number of times the filter was rebuilt.
     pub renewals: u64,
-    /// Nanoseconds spent on the filter and on the version of the store.
+    /// The nanoseconds spent on the filter and on the version of the store.
     pub filter_nanos: u64,
-    /// Nanoseconds spent on building the filter, including the first time.
+    /// The nanoseconds spent on building the filter, including the first time.
     pub renewal_nanos: u64,
-    /// Nanoseconds spent on lookups in the store.
+    /// The nanoseconds spent on lookups in the store.
     pub store_nanos: u64,
     /// The part of `store_nanos` for absent keys, and the number of these lookups.
     absent_nanos: u64,
@@ -45,11 +45,13 @@ impl GuardStats {
         *count += 1;
     }
 
-    /// Returns an estimate of the seconds saved: the mean time of a lookup of an absent key for every skipped lookup, less
-    /// the time spent on the filter. It is negative if the store is faster than the filter.
+    /// Returns an estimate of the seconds saved: the mean time of a store lookup of an absent key,
+    /// times the number of skipped lookups, minus the time spent on the filter. It is negative if
+    /// the store is faster than the filter.
     pub fn seconds_saved(&self) -> f64 {
         let asked = self.found + self.wasted + self.passed + self.failed;
-        // Until an absent key was looked up in the store, the mean of all lookups is the best guess.
+        // Before the first store lookup of an absent key, the mean of all lookups is the best
+        // estimate.
         let (nanos, lookups) =
             if self.absent > 0 { (self.absent_nanos, self.absent) } else { (self.store_nanos, asked) };
         let each = nanos as f64 / lookups.max(1) as f64;

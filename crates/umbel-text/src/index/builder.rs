@@ -1,8 +1,9 @@
-//! Builds an index: reads many files at once, and puts their filters side by side.
+//! Builds an index: reads many files at once and stores their filters side by side.
 //!
-//! An update writes the same file that a new build would, byte for byte, but copies the filters of files that have not
-//! changed from the old index. Memory is bounded by the filters of the largest file and by the largest shelf, whatever the
-//! length of all files: filters wait in a temporary file until those of their size can be put together.
+//! An update writes the same file as a new build, byte for byte, but copies the filters of
+//! unchanged files from the old index. Memory is bounded by the filters of the largest file and by
+//! the largest shelf, regardless of the total length of the files: filters wait in a temporary file
+//! until those of their size can be stored together.
 
 use super::catalog::{Block, Catalog, Entry, Root};
 use super::keys::Keys;
@@ -24,12 +25,12 @@ use std::sync::atomic::AtomicU64;
 use tempfile::SpooledTempFile;
 use umbel::file::{Placing, save_with};
 
-/// How an index is written, and how its progress is reported.
+/// Options for writing an index and reporting progress.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whether an index that exists already is an error.
+    /// Whether to fail if the index already exists.
     pub create_new: bool,
-    /// The number of bytes of files that were read so far.
+    /// The number of bytes of files read so far.
     pub bytes: Arc<AtomicU64>,
 }
 
@@ -37,32 +38,38 @@ pub struct Options {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct BuildSummary {
-    /// Files in the index.
+    /// The number of files in the index.
     pub files: u64,
-    /// Files that were read; the others had not changed.
+    /// The number of files that were read. The others had not changed.
     pub read: u64,
-    /// Files of the old index that are gone.
+    /// The number of files of the old index that no longer exist.
     pub dropped: u64,
-    /// Bytes of text.
+    /// The number of bytes of text.
     pub text: u64,
-    /// Bytes of the index.
+    /// The size of the index in bytes.
     pub bytes: u64,
-    /// Paths that could not be read, and are not in the index.
+    /// Paths that could not be read and are not in the index.
     pub failed: Vec<(PathBuf, io::Error)>,
-    /// Files that changed while they were read. They count as changed until an update reads them undisturbed.
+    /// Files that changed while they were read. They count as changed until an update can read them
+    /// undisturbed.
     pub restless: Vec<PathBuf>,
 }
 
-/// The number of bytes of files that are read at once.
+/// The number of bytes of files read at once.
 const BATCH_BYTES: u64 = 64 << 20;
-/// The number of files that are read at once.
+/// The number of files read at once.
 const BATCH_FILES: usize = 512;
-/// The number of blocks of one file that are held at once.
+/// The number of blocks of one file held in memory at once.
 const BATCH_BLOCKS: usize = 8;
 /// The number of bytes of filters that wait in memory before a temporary file is used.
 const SPOOL_BYTES: usize = 256 << 20;
 
 /// Builds the index of directories and files.
+///
+/// # Errors
+///
+/// Fails if a setting is out of range, there is no root, a root does not exist, or the index cannot
+/// be written. Files that cannot be read are in [`BuildSummary::failed`].
 pub fn build(
     index: &Path,
     roots: &[PathBuf],
@@ -81,7 +88,11 @@ pub fn build(
     make(index, roots, *settings, None, options)
 }
 
-/// Brings an index up to date: reads what has changed, drops what has gone.
+/// Updates an index: reads new and changed files and drops files that no longer exist.
+///
+/// # Errors
+///
+/// Fails if the index cannot be read or written, or if a root does not exist.
 pub fn update(index: &Path, options: &Options) -> Result<BuildSummary> {
     let old = Index::open(index)?;
     make(index, old.catalog.roots.clone(), old.catalog.settings, Some(&old), options)
@@ -96,7 +107,7 @@ fn make(
 ) -> Result<BuildSummary> {
     let placing = Placing { create_new: options.create_new, ..Placing::default() };
     let mut summary = BuildSummary::default();
-    // A place that cannot be written to fails before the work.
+    // `save_with` fails before the work starts if the location is not writable.
     save_with(to, placing, |file| {
         let mut builder = Builder::new(to, roots, settings, old);
         for root in 0..builder.catalog.roots.len() as u32 {
@@ -123,7 +134,8 @@ impl<'a> Builder<'a> {
     fn new(to: &'a Path, roots: Vec<Root>, settings: Settings, old: Option<&'a Index>) -> Builder<'a> {
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let filters = FilterSpool { file: tempfile::spooled_tempfile_in(SPOOL_BYTES, folder), length: 0 };
-        // An index keeps the number that it began with, wherever it is brought up to date.
+        // An updated index keeps the number it began with, even on a machine that would round it
+        // differently.
         let cells = old.map_or_else(|| settings.cells(), |old| old.catalog.cells);
         let catalog = Catalog { settings, cells, roots, entries: Vec::new(), blocks: Vec::new() };
         Builder { to, old, catalog, sources: Vec::new(), filters, summary: BuildSummary::default() }
@@ -210,7 +222,7 @@ impl<'a> Builder<'a> {
                 for &block in blocks {
                     columns.push(match (&self.sources[block as usize], &mut old) {
                         (Source::Old(block), Some(old)) => old.get(*block)?,
-                        // Nothing comes from an index that is not there.
+                        // Without an old index there are no such blocks.
                         (Source::Old(_), None) => Vec::new(),
                         (Source::New(start), _) => {
                             self.filters.get(*start, rung.bits).map_err(self.failed("keep filters beside"))?
@@ -238,7 +250,7 @@ enum Source {
     Old(u32),
 }
 
-/// Splits files into batches whose filters fit into memory, and keeps their order.
+/// Splits files, in order, into batches whose filters fit into memory.
 fn batches(found: &[FoundFile]) -> impl Iterator<Item = &[FoundFile]> {
     let mut left = found;
     std::iter::from_fn(move || {
@@ -276,7 +288,7 @@ fn read(
         while !ended && blocks.len() < BATCH_BLOCKS {
             let mut block = Vec::new();
             text.block(settings.block as usize, &mut block)?;
-            // A shorter block is the last one, if there is no error behind it.
+            // A shorter block is the last one, unless an error follows it.
             ended = (block.len() as u64) < settings.block && !text.has_pending_error();
             if !block.is_empty() {
                 binary = binary || memchr(0, &block).is_some();
@@ -288,7 +300,8 @@ fn read(
         new_filters.par_extend(blocks.par_iter().map_init(Keys::default, make));
     }
     let compressed = text.compressed;
-    // Text that is generated while it is read, as in /proc, changes without a trace in its length or its times.
+    // Text that is generated while it is read, as in /proc, changes without changing its length or
+    // its times.
     let bytes: u64 = new_filters.iter().map(|(block, _): &(Block, Vec<u64>)| block.bytes).sum();
     let certain =
         settled && Stamp::from_metadata(&file.metadata()?) == stamp && (compressed || bytes == stamp.size);
@@ -296,7 +309,7 @@ fn read(
     Ok((entry, new_filters))
 }
 
-/// Returns a block of text, and the filter of its keys.
+/// Describes a block of text and builds the filter of its keys.
 fn filter(keys: &mut Keys, text: &[u8], settings: &Settings, cells: u64) -> (Block, Vec<u64>) {
     let lines = memchr_iter(b'\n', text).count() as u64;
     let keys = keys.collect(text, settings);
@@ -312,7 +325,7 @@ struct FilterSpool {
 }
 
 impl FilterSpool {
-    /// Stores a filter, and returns its offset.
+    /// Stores a filter and returns its offset.
     fn add(&mut self, filter: &[u64]) -> io::Result<u64> {
         let start = self.length;
         let bytes: Vec<u8> = filter.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -333,9 +346,9 @@ impl FilterSpool {
 /// The filters of the old index, read shelf by shelf.
 struct OldFilters<'a> {
     index: &'a Index,
-    /// For each block its rung, and its place there.
+    /// The rung of each block and its position there.
     places: Vec<(u32, u32)>,
-    /// The rung and shelf of these filters.
+    /// The rung and shelf of `filters`.
     at: Option<(u32, u32)>,
     filters: Vec<Vec<u64>>,
 }
@@ -351,7 +364,8 @@ impl<'a> OldFilters<'a> {
         OldFilters { index, places, at: None, filters: Vec::new() }
     }
 
-    /// Returns the filter of a block. Blocks are requested in the order of the old index, so that each shelf is read once.
+    /// Returns the filter of a block. Blocks are requested in the order of the old index, so each
+    /// shelf is read once.
     fn get(&mut self, block: u32) -> Result<Vec<u64>> {
         let (number, place) = self.places[block as usize];
         let shelf = place / WIDTH as u32;

@@ -1,7 +1,8 @@
-//! What an index knows of its files, beside their filters: names, stamps, and the blocks they are cut into.
+//! The catalog of an index: the names, stamps and blocks of its files, without the filters.
 //!
-//! Where a filter lies follows from this: filters stand on the rung of their size in the order of their blocks, so many
-//! to a shelf, shelves behind one another from the lowest rung to the highest.
+//! The catalog determines the location of every filter. Filters are grouped by size (a rung), in
+//! the order of their blocks, and each rung is divided into shelves. The shelves follow each other
+//! from the lowest rung to the highest.
 
 use super::settings::{MAX_RUNG, Settings, rung, rung_bits};
 use super::shelf::{self, WIDTH};
@@ -15,81 +16,83 @@ use std::path::{Path, PathBuf};
 use umbel::file::FormatError;
 use umbel::file::fields::{Fields, put_varint};
 
-/// The longest path that a system would open.
+/// The longest path that a system opens.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// The most text of an index: the lengths of all filters add up without an overflow.
+/// The maximum length of all text in an index, chosen so that the total length of all filters does
+/// not overflow.
 const MAX_TEXT_BYTES: u64 = 1 << 50;
 
-/// What was asked to be indexed: a directory, or a file.
+/// A directory or file that the user asked to index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// As it was written.
+    /// The path as the user wrote it.
     pub given: PathBuf,
-    /// From the root of the file system.
+    /// The absolute path.
     pub absolute: PathBuf,
 }
 
 /// A file in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Under which root, by number.
+    /// The number of its root.
     pub root: u32,
-    /// From the root on; empty if the root is the file.
+    /// The path from the root; empty if the root is the file.
     pub path: PathBuf,
     pub stamp: Stamp,
-    /// Whether a later change of the file must show in its stamp.
+    /// Whether any later change of the file shows in its stamp.
     pub certain: bool,
-    /// Whether its text is compressed.
+    /// Whether the file is compressed.
     pub compressed: bool,
-    /// Its blocks, by number.
+    /// The numbers of its blocks.
     pub blocks: Range<u32>,
-    /// How many of them come before the first zero byte: from there on it is no text.
+    /// The number of blocks before the one with the first zero byte, from which on the file is not
+    /// text.
     pub texts: u32,
 }
 
 impl Entry {
-    /// Whether it comes before another, or is it.
+    /// Compares this entry with a file in the order of the catalog.
     pub fn order(&self, root: u32, path: &Path) -> Ordering {
         self.root.cmp(&root).then_with(|| in_order(&self.path, path))
     }
 }
 
-/// A piece of a file's text that has a filter of its own. It ends with a line.
+/// A piece of a file's text with its own filter. It ends with the end of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// Bytes of text.
+    /// The number of bytes of text.
     pub bytes: u64,
-    /// Ends of lines.
+    /// The number of line ends.
     pub lines: u64,
-    /// Different keys.
+    /// The number of distinct keys.
     pub keys: u64,
 }
 
-/// Everything but the filters.
+/// All contents of an index except for the filters.
 #[derive(Clone, Debug)]
 pub(super) struct Catalog {
     pub settings: Settings,
-    /// How many bits a filter has for each key, in 256ths.
+    /// The number of bits per key, in 256ths.
     pub cells: u64,
     pub roots: Vec<Root>,
-    /// By root, then by path.
+    /// The files, sorted by root and path.
     pub entries: Vec<Entry>,
     pub blocks: Vec<Block>,
 }
 
-/// Filters of one size, and where they lie.
+/// The filters of one size and their location.
 pub(super) struct Rung {
-    /// The bits of each.
+    /// The size of each filter in bits.
     pub bits: u64,
-    /// Their blocks, in the order of the columns.
+    /// The blocks of the filters, in the order of the columns.
     pub blocks: Vec<u32>,
-    /// Where the first of its shelves starts, behind the catalog.
+    /// The offset of the first shelf, counted from the end of the catalog.
     pub start: u64,
 }
 
 impl Rung {
-    /// Its shelves: where each starts, and its blocks.
+    /// Returns the offset and the blocks of each shelf.
     pub fn shelves(&self) -> impl Iterator<Item = (u64, &[u32])> {
         let full = shelf::length(self.bits, WIDTH);
         self.blocks.chunks(WIDTH).enumerate().map(move |(i, blocks)| (self.start + i as u64 * full, blocks))
@@ -97,7 +100,8 @@ impl Rung {
 }
 
 impl Catalog {
-    /// Where all filters lie, and how many bytes they take. A block without keys has no filter.
+    /// Returns the locations of all filters, and their total size in bytes. A block without keys
+    /// has no filter.
     pub fn rungs(&self) -> (Vec<Rung>, u64) {
         let mut blocks: Vec<Vec<u32>> = vec![Vec::new(); MAX_RUNG as usize + 1];
         for (number, block) in self.blocks.iter().enumerate().filter(|(_, block)| block.keys > 0) {
@@ -130,7 +134,7 @@ impl Catalog {
         for entry in &self.entries {
             let path = entry.path.as_os_str().as_bytes();
             put_varint(&mut out, u64::from(entry.root - before.0));
-            // Neighbours share most of their names.
+            // Neighbours share most of their path.
             let shared = path.iter().zip(before.1).take_while(|(a, b)| a == b).count();
             put_varint(&mut out, shared as u64);
             put_bytes(&mut out, &path[shared..]);
@@ -154,7 +158,8 @@ impl Catalog {
             .ok_or_else(|| FormatError::Invalid { what: "its list of files makes no sense".into() })
     }
 
-    /// What an entry is called: its root as it was written, and the path from there.
+    /// Returns the name of an entry: its root as the user wrote it, followed by the path from
+    /// there.
     pub fn name(&self, entry: &Entry) -> PathBuf {
         join(&self.roots[entry.root as usize].given, &entry.path)
     }
@@ -174,7 +179,7 @@ fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
     }
 }
 
-/// What the catalog consists of; `None` if it is not so.
+/// Parsers for the parts of a catalog. They return `None` for invalid data.
 trait Read {
     fn catalog(self) -> Option<Catalog>;
     fn name(&mut self) -> Option<Vec<u8>>;
@@ -189,7 +194,8 @@ impl Read for Fields<'_> {
         let settings = Settings { rate, grams: (grams > 0).then_some(grams), block: self.varint()? };
         settings.check().ok()?;
         let cells = self.varint().filter(|cells| (1..=1 << 16).contains(cells))?;
-        // Nothing is reserved for what is only claimed: every entry takes bytes that must be there.
+        // Do not reserve memory for a claimed number of entries: each entry takes bytes that must
+        // be present.
         let mut roots = Vec::new();
         for _ in 0..self.varint()? {
             let (given, absolute) = (self.name()?, self.name()?);
@@ -218,11 +224,13 @@ impl Read for Fields<'_> {
             if flags > 3 || !ordered || root as usize >= roots.len() || u64::from(texts) > count {
                 return None;
             }
-            // Names that share their starts take more memory than bytes here.
+            // Paths that share a prefix take more memory than bytes in the file, so limit their
+            // length.
             if path.as_os_str().len() > MAX_PATH_BYTES {
                 return None;
             }
-            // What is believed of a file is read as it is said here.
+            // The blocks of an uncompressed file are read at these offsets if it is certain to be
+            // unchanged, so they must cover exactly the file.
             let bytes =
                 blocks[start as usize..].iter().try_fold(0u64, |sum, block| sum.checked_add(block.bytes))?;
             text = text.checked_add(bytes).filter(|text| *text <= MAX_TEXT_BYTES)?;
@@ -233,7 +241,7 @@ impl Read for Fields<'_> {
             let (certain, compressed) = (flags & 1 > 0, flags & 2 > 0);
             entries.push(Entry { root, path, stamp, certain, compressed, blocks, texts });
         }
-        // A key is a byte of text at least, and two of them begin with it at most.
+        // A key has at least one byte of text, and at most two keys begin at each byte.
         let sane = blocks.iter().all(|block| {
             block.keys <= block.bytes.saturating_mul(2) && block.bytes < 1 << 44 && block.lines <= block.bytes
         });

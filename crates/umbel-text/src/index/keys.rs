@@ -1,4 +1,5 @@
-//! The keys of a piece of text: its words, and if asked for all substrings of one length, each once.
+//! Extracts the keys of a text, each once: its words and, if the settings ask for them, all
+//! substrings of one length.
 
 use super::settings::{Settings, gram, word};
 use crate::tokens::{Alphabet, Tokens, fold_into};
@@ -6,7 +7,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use umbel::Digest;
 
-/// Collects the different keys of one text after the other, in memory that is used again.
+/// Collects the distinct keys of one text after the other, reusing its memory.
 #[derive(Default)]
 pub(super) struct Keys {
     seen: HashSet<u64, BuildHasherDefault<Digested>>,
@@ -14,7 +15,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// Returns the different keys of a text.
+    /// Returns the distinct keys of a text.
     pub fn collect(&mut self, text: &[u8], settings: &Settings) -> impl ExactSizeIterator<Item = Digest> {
         self.seen.clear();
         for token in Tokens::new(text, Alphabet::Words) {
@@ -27,7 +28,7 @@ impl Keys {
             fold_into(bytes, &mut self.folded);
             self.seen.insert(word(&self.folded).get());
             if !bytes.is_ascii() {
-                // Where letters are those of ASCII, this is not one word.
+                // In the locale `C`, other letters split this token into several words.
                 let parts = Tokens::new(bytes, Alphabet::AsciiWords);
                 self.seen.extend(parts.map(|part| word(&bytes[part.range()].to_ascii_lowercase()).get()));
             }
@@ -41,7 +42,8 @@ impl Keys {
     }
 }
 
-/// Calls `each` with every substring of a length within a line, with ASCII letters in lower case, as a number.
+/// Calls `each` with every substring of `length` bytes within a line, as a number. ASCII letters
+/// are in lower case.
 pub(super) fn grams(text: &[u8], length: u32, mut each: impl FnMut(u64)) {
     let mask = u64::MAX >> (64 - 8 * length);
     let (mut bytes, mut fresh) = (0u64, 0);
@@ -58,7 +60,7 @@ pub(super) fn grams(text: &[u8], length: u32, mut each: impl FnMut(u64)) {
     }
 }
 
-/// For keys that are hashed already.
+/// A hasher for keys that are already hashed.
 #[derive(Default)]
 struct Digested(u64);
 
@@ -82,21 +84,21 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_word_is_a_key_once_in_small_letters() {
+    fn every_word_is_one_key_in_lower_case() {
         let mut keys = Keys::default();
         let found: BTreeSet<Digest> =
             keys.collect(b"Error: error at 10:32\nERROR_LOG", &Settings::WORDS).collect();
         let words = ["error", "at", "10", "32", "error_log"];
         assert_eq!(found, words.iter().map(|text| word(text.as_bytes())).collect());
         assert_eq!(keys.collect(b"", &Settings::WORDS).len(), 0);
-        // Other letters divide a word where letters are those of ASCII.
+        // In the locale `C`, other letters split a word.
         let found: BTreeSet<Digest> = keys.collect("Écran NAÏVE".as_bytes(), &Settings::WORDS).collect();
         let words = ["écran", "cran", "naïve", "na", "ve"];
         assert_eq!(found, words.iter().map(|text| word(text.as_bytes())).collect());
     }
 
     #[test]
-    fn substrings_do_not_reach_over_the_end_of_a_line() {
+    fn substrings_do_not_cross_line_ends() {
         let mut found = Vec::new();
         grams(b"aBcd\nefg", 3, |bytes| found.push(bytes));
         let number = |text: &[u8; 3]| u64::from_be_bytes([0, 0, 0, 0, 0, text[0], text[1], text[2]]);

@@ -1,13 +1,15 @@
-//! Which of these files can hold a word? An index that answers without reading them.
+//! An index that finds the files that may contain a word without reading the others.
 //!
-//! Every file has a Bloom filter of its words, as the tables of Bigtable, Cassandra and LevelDB have one of their keys:
-//! "certainly not here" saves reading it. A large file is cut into blocks of lines, each with a filter of its own.
-//! Filters of one size stand side by side, their bits in rows, so that a word asks a few rows and not thousands of
-//! filters; and every file has a filter of its own size, so that a huge one beside small ones wastes nothing.
+//! Every file has a Bloom filter of its words, as the tables of Bigtable, Cassandra and LevelDB
+//! have one of their keys: "certainly not here" saves reading the file. A large file is split into
+//! blocks of lines, each with its own filter. Filters of one size are stored side by side with
+//! their bits in rows, so that a query reads a few rows instead of thousands of filters. Every
+//! filter has the size that its file needs, so that a huge file among small ones wastes nothing.
 //!
-//! A file that has changed since it was read is never answered for from its old filter: its size, its inode and its times
-//! are compared, and if they differ it may hold anything. What the system does not tell cannot be noticed: a program that
-//! has a file mapped into its memory may write there for a while before any time of the file changes.
+//! A file that has changed since it was indexed is never ruled out by its old filter. Its size,
+//! inode and times are compared, and if they differ, the file may contain anything. Changes that
+//! the system does not report cannot be noticed: a program that has a file mapped into memory may
+//! write to it for a while before any time of the file changes.
 //!
 //! ```
 //! use umbel_text::index::{self, Index, Look, Settings, Options};
@@ -56,24 +58,30 @@ use umbel::file::FormatError;
 use umbel::file::fields::Fields;
 use umbel::hash::reduce;
 
-/// What an index starts with.
+/// The first bytes of an index.
 pub const MAGIC: [u8; 8] = *b"UMBELIDX";
 const VERSION: u32 = 1;
 
-/// The size of the header: magic, version, four zeros, the length of the catalog and that of everything.
+/// The size of the header: magic, version, four zeros, the length of the catalog and the length of
+/// all contents.
 const HEADER_BYTES: u64 = 32;
 
-/// An index on disk. Of its filters only those rows are read that a query needs.
+/// An index on disk. A query reads only the rows it needs.
 pub struct Index {
     pages: Pages,
     catalog: Catalog,
     rungs: Vec<Rung>,
-    /// Where the shelves start.
+    /// The offset of the first shelf.
     shelves: u64,
 }
 
 impl Index {
-    /// Opens an index; its list of files is read and verified, its filters are when they are asked.
+    /// Opens an index. Reads and verifies its list of files; filters are verified when they are
+    /// queried.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, is not an index, is damaged, or has an unknown version.
     pub fn open(path: impl AsRef<Path>) -> Result<Index> {
         let pages = Pages::open(path.as_ref())?;
         let invalid = |what: &str| pages.wrong(FormatError::Invalid { what: what.into() });
@@ -104,22 +112,22 @@ impl Index {
         Ok(Index { pages, catalog, rungs, shelves })
     }
 
-    /// Its file.
+    /// Returns the path of the index.
     pub fn path(&self) -> &Path {
         self.pages.path()
     }
 
-    /// How it was built.
+    /// Returns the settings with which the index was built.
     pub fn settings(&self) -> &Settings {
         &self.catalog.settings
     }
 
-    /// What was asked to be indexed.
+    /// Returns the directories and files that were indexed.
     pub fn roots(&self) -> &[Root] {
         &self.catalog.roots
     }
 
-    /// What there is to say about each file.
+    /// Returns a description of each file.
     pub fn files(&self) -> impl ExactSizeIterator<Item = FileFacts> + '_ {
         self.catalog.entries.iter().map(|entry| {
             let blocks = &self.catalog.blocks[entry.blocks.start as usize..entry.blocks.end as usize];
@@ -136,24 +144,28 @@ impl Index {
         })
     }
 
-    /// The bytes of its file.
+    /// Returns the size of the index in bytes.
     pub fn length(&self) -> u64 {
         self.pages.length()
     }
 
-    /// How many filters there are.
+    /// Returns the number of filters.
     pub fn filters(&self) -> u64 {
         self.rungs.iter().map(|rung| rung.blocks.len() as u64).sum()
     }
 
-    /// How many of them have all of these keys, as far as they can tell.
+    /// Returns the number of filters that have all of these keys, false positives included.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the index is damaged or cannot be read.
     pub fn count(&self, keys: &[Digest]) -> Result<u64> {
         let mut count = 0;
         self.each_match(keys, |_| count += 1)?;
         Ok(count)
     }
 
-    /// Calls with every block whose filter has all keys.
+    /// Calls `each` with every block whose filter has all keys.
     fn each_match(&self, keys: &[Digest], mut each: impl FnMut(u32)) -> Result<()> {
         for rung in &self.rungs {
             for (start, blocks) in rung.shelves() {
@@ -170,7 +182,7 @@ impl Index {
         Ok(())
     }
 
-    /// The columns of a shelf that have all keys.
+    /// Returns the columns of a shelf that have all keys, as a bit mask.
     fn matches(&self, bits: u64, start: u64, width: usize, keys: &[Digest]) -> Result<Row> {
         let mut matches = Row::default();
         for column in 0..width {
@@ -191,7 +203,7 @@ impl Index {
         Ok(matches)
     }
 
-    /// The columns of a shelf.
+    /// Reads all columns of a shelf.
     fn columns(&self, bits: u64, start: u64, width: usize) -> Result<Vec<Vec<u64>>> {
         let mut bytes = vec![0; shelf::length(bits, width) as usize];
         self.pages.read(self.shelves + start, &mut bytes)?;
@@ -199,22 +211,23 @@ impl Index {
     }
 }
 
-/// What there is to say about a file of an index.
+/// A description of a file in an index.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FileFacts {
-    /// Its name, as its root was written.
+    /// The name of the file, which begins as its root was written.
     pub name: PathBuf,
-    /// Its length.
+    /// The length of the file in bytes.
     pub bytes: u64,
-    /// The length of its text, decompressed.
+    /// The length of its decompressed text in bytes.
     pub text: u64,
-    /// Different words, and pieces of text if those are indexed; in each block.
+    /// The number of distinct words, and of distinct substrings if they are indexed, summed over
+    /// the blocks.
     pub keys: u64,
-    /// How many blocks it is cut into.
+    /// The number of blocks.
     pub blocks: usize,
-    /// The bits of its filters.
+    /// The total size of its filters in bits.
     pub filter_bits: u64,
-    /// Whether it is compressed.
+    /// Whether the file is compressed.
     pub compressed: bool,
 }

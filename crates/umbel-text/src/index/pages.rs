@@ -1,7 +1,8 @@
-//! A file of pages, each with a checksum, so that a part of it can be believed without reading the rest.
+//! A file of pages with checksums, so that a part of the file can be verified without reading the
+//! rest.
 //!
-//! A page has 4096 bytes: 4088 of the contents, then XXH3-64 of them with the page's number as seed. The contents run
-//! from page to page; the last page is filled up with zeros.
+//! A page has 4096 bytes: 4088 bytes of contents, followed by their XXH3-64, seeded with the number
+//! of the page. The contents continue from page to page, and the last page is padded with zeros.
 
 use crate::{Error, Result};
 use std::fs::File;
@@ -14,12 +15,13 @@ use umbel::file::FormatError;
 use umbel::file::fields::sum_at;
 use umbel::internals::sync;
 
-/// The bytes of a page.
+/// The size of a page in bytes.
 pub(super) const PAGE: usize = 4096;
-/// Those of them that are contents.
+/// The number of bytes of contents in a page.
 const CONTENTS: usize = PAGE - 8;
 
-/// The length of a file with so many bytes of contents; no file is so long that it would overflow.
+/// Returns the length of a file with this many bytes of contents, or `u64::MAX`, which no file has,
+/// if it overflows.
 pub(super) fn file_length(contents: u64) -> u64 {
     contents.div_ceil(CONTENTS as u64).saturating_mul(PAGE as u64)
 }
@@ -58,7 +60,7 @@ impl<W: Write> PageWriter<W> {
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes the last page.
     pub fn finish(mut self) -> io::Result<()> {
         if !self.pending.is_empty() {
             self.page()?;
@@ -67,24 +69,24 @@ impl<W: Write> PageWriter<W> {
     }
 }
 
-/// Reads contents from pages, and believes none without its checksum.
+/// Reads contents from pages, and verifies the checksum of every page.
 #[derive(Debug)]
 pub(super) struct Pages {
     file: File,
     path: PathBuf,
     length: u64,
-    /// What was read last: the rows of small filters lie side by side.
+    /// The pages read last, because the rows of small filters are close to each other.
     window: Mutex<Window>,
 }
 
-/// Pages behind one another that can be believed.
+/// Consecutive pages that have been verified.
 #[derive(Debug, Default)]
 struct Window {
     first: u64,
     pages: Vec<u8>,
 }
 
-/// The number of pages that are read at once, if all of them are needed.
+/// The maximum number of pages read at once.
 const MAX_PAGES_PER_READ: u64 = 64;
 
 impl Pages {
@@ -107,7 +109,7 @@ impl Pages {
         Error::Format { path: self.path.clone(), problem }
     }
 
-    /// The first bytes, whatever they are.
+    /// Returns the first bytes without verifying them.
     pub fn start(&self) -> Result<[u8; 8]> {
         let mut start = [0; 8];
         let length = self.length.min(8) as usize;
@@ -115,7 +117,7 @@ impl Pages {
         Ok(start)
     }
 
-    /// Contents from an offset on.
+    /// Reads contents from an offset on.
     pub fn read(&self, offset: u64, contents: &mut [u8]) -> Result<()> {
         let window = &mut *sync::lock(&self.window);
         let mut done = 0;
@@ -134,7 +136,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Reads pages, and believes them if they have their checksums.
+    /// Reads pages and verifies their checksums.
     fn load(&self, window: &mut Window, first: u64, count: u64) -> Result<()> {
         let mut pages = std::mem::take(&mut window.pages);
         pages.resize(count as usize * PAGE, 0);

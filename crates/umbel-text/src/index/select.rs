@@ -1,4 +1,5 @@
-//! The files that may hold a text: the answers of the filters, checked against the files on disk.
+//! Selects the files that may contain a text: combines the answers of the filters with the state of
+//! the files on disk.
 
 use super::Index;
 use super::catalog::{Catalog, Entry};
@@ -48,11 +49,11 @@ pub struct Selected {
     /// The part that has to be read.
     pub part: Part,
     pub(crate) stamp: Stamp,
-    /// Whether the blocks belong to decompressed text.
+    /// Whether the file is compressed, so that the blocks refer to its decompressed text.
     pub(crate) compressed: bool,
 }
 
-/// A directory: its name as it was written, and its path.
+/// A directory: its name as the user wrote it, and its path.
 #[derive(Debug)]
 struct Under {
     name: PathBuf,
@@ -60,7 +61,7 @@ struct Under {
 }
 
 impl Under {
-    /// Returns a directory whose name is its path.
+    /// Creates a directory whose name is its path.
     fn its_name(path: &Path) -> Under {
         Under { name: path.to_owned(), path: path.to_owned() }
     }
@@ -87,7 +88,7 @@ impl Selected {
         self.stamp.inode
     }
 
-    /// Returns whether an opened file is the one that was selected, unchanged.
+    /// Returns whether an open file is the one that was selected, unchanged.
     pub(crate) fn is_still(&self, file: &File) -> io::Result<bool> {
         Ok(Stamp::from_metadata(&file.metadata()?) == self.stamp)
     }
@@ -97,11 +98,11 @@ impl Selected {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Part {
-    /// Nothing: certainly not here.
+    /// Nothing: the text is certainly not in the file.
     Nothing,
-    /// These blocks, in their order.
+    /// These blocks, in order.
     Blocks(Vec<Piece>),
-    /// All of it: the index has no current entry for the file.
+    /// All of it, because the index has no current entry for the file.
     All(Why),
 }
 
@@ -123,7 +124,7 @@ pub struct Piece {
     pub bytes: u64,
     /// The number of lines before the block.
     pub lines_before: u64,
-    /// Whether there is a zero byte in or before the block, so that it is not text.
+    /// Whether there is a zero byte in or before the block, which means that the file is not text.
     pub binary: bool,
 }
 
@@ -155,15 +156,25 @@ impl Index {
         Query { alternatives: vec![self.any_of(texts, look).alternatives.concat()] }
     }
 
-    /// Returns the files that match according to the index alone, without examining them: for an index that is far from its
-    /// files. Later changes of the files are not noticed.
+    /// Returns the files that match according to the index alone, without examining them, for an
+    /// index that is stored away from its files. Later changes of the files are not noticed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the index is damaged or cannot be read.
     pub fn recall(&self, query: &Query) -> Result<Vec<PathBuf>> {
         let matching = self.matching(query)?;
         let may = |entry: &&Entry| self.part(entry, &matching) != Part::Nothing;
         Ok(self.catalog.entries.iter().filter(may).map(|entry| self.catalog.name(entry)).collect())
     }
 
-    /// Runs a query, and examines the files of the index.
+    /// Runs a query and examines the files of the index. Files that have changed or are new have to
+    /// be read.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the index is damaged or cannot be read. Paths that cannot be examined are in
+    /// [`Selection::failed`].
     pub fn select(&self, query: &Query) -> Result<Selection> {
         // One thread reads the index while the others examine the files.
         let look = |number| {
@@ -176,7 +187,7 @@ impl Index {
         let matching = matching?;
         let mut selection = Selection { files: Vec::new(), failed: Vec::new() };
         for (number, (path, walked)) in found.into_iter().enumerate() {
-            // A root that was moved is named by where it is.
+            // A root that was moved is named by its current path.
             let given = &self.catalog.roots[number].given;
             let unmoved = std::path::absolute(given).is_ok_and(|given| given == path);
             let name = if unmoved { given.clone() } else { path.clone() };
@@ -186,7 +197,12 @@ impl Index {
         Ok(selection)
     }
 
-    /// Runs a query on the files under a directory. Files that the index does not cover have to be read.
+    /// Runs a query on the files under a directory. Files that the index does not cover have to be
+    /// read.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the index is damaged or cannot be read.
     pub fn select_under(&self, query: &Query, directory: &Path) -> Result<Selection> {
         let look = || walk(directory, identity(self.path()));
         let (matching, walked) = rayon::join(|| self.matching(query), look);
@@ -202,7 +218,7 @@ impl Index {
         self.locate(directory).is_some()
     }
 
-    /// Returns the root of a directory, and the path from there.
+    /// Returns the root that contains a directory, and the path from there.
     fn locate(&self, directory: &Path) -> Option<(u32, PathBuf)> {
         let directory = fs::canonicalize(directory).ok()?;
         let roots = self.catalog.roots.iter().enumerate();
@@ -216,7 +232,8 @@ impl Index {
         })
     }
 
-    /// Returns the path of a root: its old one, or beside the index, if both were moved together.
+    /// Returns the path of a root: its original path, or the path beside the index if both were
+    /// moved together.
     pub(super) fn resolve(&self, root: u32) -> PathBuf {
         let absolute = &self.catalog.roots[root as usize].absolute;
         match self.sibling(root) {
@@ -230,9 +247,10 @@ impl Index {
         Some(std::path::absolute(self.path()).ok()?.with_file_name(name))
     }
 
-    /// Returns for each block whether it has the keys.
+    /// Returns, for each block, whether its filter has the keys of the query.
     fn matching(&self, query: &Query) -> Result<Vec<bool>> {
-        // A block without keys has no words, but it may have punctuation.
+        // A block without keys has no words, but it may have punctuation, which only an undecided
+        // query can ask for.
         let mut matching = vec![!query.is_decided(); self.catalog.blocks.len()];
         if query.is_decided() {
             for keys in &query.alternatives {
@@ -248,13 +266,14 @@ impl Index {
         (entry.certain && entry.stamp == found.stamp).then(|| entry.clone())
     }
 
-    /// Returns the number of files of this index that are not in a newer one.
+    /// Returns the number of files of this index that a newer catalog does not have.
     pub(super) fn gone(&self, newer: &Catalog) -> u64 {
         self.catalog.entries.iter().filter(|entry| newer.entry(entry.root, &entry.path).is_none()).count()
             as u64
     }
 
-    /// Adds the files that were found, `within` a root if they are in one.
+    /// Adds the files found by a walk to a selection. `within` is the root and the path under it,
+    /// if the walk was inside a root.
     fn judge(
         &self,
         selection: &mut Selection,
@@ -269,7 +288,8 @@ impl Index {
         let mut known = &self.catalog.entries[..];
         for found in walked.files {
             let entry = within.and_then(|(root, within)| {
-                // Both are sorted: entries before this file are before the next one, too.
+                // Both lists are sorted: an entry that is before this file is also before the next
+                // one.
                 let path = match within.as_os_str().is_empty() {
                     true => Cow::Borrowed(&*found.path),
                     false => Cow::Owned(join(within, &found.path)),

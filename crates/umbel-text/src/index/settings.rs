@@ -1,12 +1,12 @@
-//! The settings of an index: the pieces of text that are keys, and the number of bits per key.
+//! The settings of an index: the pieces of text that become keys, and the number of bits per key.
 
 use crate::{Error, Result};
 use umbel::{Digest, Hasher};
 
-/// The settings of an index. They are stored in its file, and an update follows them.
+/// The settings of an index. They are stored in its file and apply to updates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// The share of files that match a key although they do not have it.
+    /// The share of files that match a key that they do not contain.
     pub rate: f64,
     /// The length of the substrings that are indexed; `None` for whole words only.
     pub grams: Option<u32>,
@@ -15,13 +15,17 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// For whole words: one file in a hundred is read in vain.
+    /// Settings for whole words, with one file in a hundred read in vain.
     pub const WORDS: Settings = Settings { rate: 0.01, grams: None, block: 1 << 20 };
 
-    /// For any substring of four bytes or more. A query has several keys, all of which must be there, so each of them
-    /// may be wrong more often.
+    /// Settings for any substring of four bytes or more. Each key may have a higher rate, because a
+    /// query has several keys that must all be present.
     pub const SUBSTRINGS: Settings = Settings { rate: 0.1, grams: Some(4), block: 1 << 20 };
 
+    /// Checks the settings.
+    ///
+    /// # Errors
+    ///
     /// Fails if a setting is out of range.
     pub fn check(&self) -> Result<()> {
         if !(1e-9..=0.5).contains(&self.rate) {
@@ -41,8 +45,8 @@ impl Settings {
         ((1.0 / self.rate).log2().round() as u32).max(1)
     }
 
-    /// Returns the number of bits per key in 256ths, from `rate = (1 - e^(-k/c))^k`. Another machine may round otherwise, so
-    /// the number is stored in the file.
+    /// Returns the number of bits per key in 256ths, from `rate = (1 - e^(-k/c))^k`. The number is
+    /// stored in the file, because another machine may round it differently.
     pub(super) fn cells(&self) -> u64 {
         let k = f64::from(self.hashes());
         let each = -k / (-self.rate.powf(1.0 / k)).ln_1p();
@@ -56,19 +60,20 @@ pub(super) const HASHER: Hasher = Hasher::fast(0);
 /// The salt that separates the key of a substring from that of a word with the same bytes.
 const GRAM: u64 = u64::from_le_bytes(*b"grams\0\0\0");
 
-/// Returns the key of a word, which is in lower case.
+/// Returns the key of a word in lower case.
 #[inline]
 pub(super) fn word(folded: &[u8]) -> Digest {
     HASHER.digest_bytes(folded)
 }
 
-/// Returns the key of a substring, whose bytes are a big-endian number.
+/// Returns the key of a substring, whose bytes are passed as a big-endian number.
 #[inline]
 pub(super) fn gram(bytes: u64) -> Digest {
     Digest::from_hash(bytes).salted(GRAM)
 }
 
-/// `2^(i/8)` in 2^32ths: the sizes of filters climb by a twelfth of themselves, eight steps to an octave.
+/// `2^(i/8)` in 2^32ths. The sizes of filters grow by about 9 % per step, with eight steps to a
+/// doubling.
 const STEPS: [u64; 8] = [
     4_294_967_296,
     4_683_695_047,
@@ -80,12 +85,13 @@ const STEPS: [u64; 8] = [
     7_877_004_751,
 ];
 
-/// The bits of a filter on this rung. Filters of few sizes can stand side by side; that costs each 4 % on average.
+/// Returns the number of bits of a filter on this rung. With few sizes many filters can be stored
+/// side by side, which costs each 4 % of space on average.
 pub(super) fn rung_bits(rung: u32) -> u64 {
     (((64 * u128::from(STEPS[rung as usize % 8])) << (rung / 8)) >> 32) as u64
 }
 
-/// The highest rung. No file has a filter beyond it.
+/// The highest rung. No file needs a larger filter.
 pub(super) const MAX_RUNG: u32 = 8 * 40;
 
 /// Returns the rung for this many keys, with `cells` 256ths of a bit for each.
@@ -112,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rungs_climb_by_less_than_a_tenth_and_hold_what_they_are_chosen_for() {
+    fn rungs_grow_by_less_than_11_percent_and_fit_their_keys() {
         for (i, step) in STEPS.iter().enumerate() {
             let exact = 2f64.powf(i as f64 / 8.0) * 2f64.powi(32);
             assert!((*step as f64 - exact).abs() < 1.0, "{i}: {exact}");
@@ -126,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_for_a_key_are_those_of_the_formula() {
+    fn bits_per_key_follow_the_formula() {
         let words = Settings::WORDS;
         assert_eq!(words.hashes(), 7);
         let each = words.cells() as f64 / 256.0;

@@ -1,18 +1,26 @@
-//! Filters of one size side by side: bit `r` of all of them in one row, so that a key asks `k` rows and not every filter.
+//! Stores filters of one size side by side, with bit `r` of all filters in row `r`, so that a key
+//! reads `k` rows instead of every filter.
 //!
-//! A filter is a column, a row has one bit for each column and nothing between rows. A shelf has at most 512 columns: a
-//! row is then a cache line.
+//! Each filter is a column. A row has one bit for each column, and rows follow each other without
+//! gaps. A shelf has at most 512 columns, so that a row has the size of a cache line.
+//!
+//! ```text
+//!           filter 0   filter 1   filter 2  ...
+//! row 0        1          0          0            one bit for each filter
+//! row 1        0          1          1
+//! ...
+//! ```
 
 use umbel::Digest;
 use umbel::hash::reduce;
 
-/// How many filters a shelf holds.
+/// The maximum number of filters in a shelf.
 pub(super) const WIDTH: usize = 512;
 
 /// One bit for each column of a shelf.
 pub(super) type Row = [u64; WIDTH / 64];
 
-/// The filter of some keys, as words of 64 bits.
+/// Builds the filter of some keys, as 64-bit words.
 pub(super) fn column(keys: impl Iterator<Item = Digest>, bits: u64, hashes: u32) -> Vec<u64> {
     let mut column = vec![0u64; words(bits)];
     for key in keys {
@@ -24,17 +32,17 @@ pub(super) fn column(keys: impl Iterator<Item = Digest>, bits: u64, hashes: u32)
     column
 }
 
-/// The words of a column with so many bits.
+/// Returns the number of words in a column of this many bits.
 pub(super) fn words(bits: u64) -> usize {
     bits.div_ceil(64) as usize
 }
 
-/// The bytes of a shelf.
+/// Returns the size of a shelf in bytes.
 pub(super) fn length(bits: u64, columns: usize) -> u64 {
     (bits * columns as u64).div_ceil(8)
 }
 
-/// The bytes of the shelf with these columns, each with so many bits.
+/// Encodes a shelf of columns with this many bits each.
 pub(super) fn shelve(columns: &[Vec<u64>], bits: u64) -> Vec<u8> {
     let mut rows = BitWriter::with_capacity(length(bits, columns.len()) as usize);
     let groups = columns.len().div_ceil(64);
@@ -56,7 +64,7 @@ pub(super) fn shelve(columns: &[Vec<u64>], bits: u64) -> Vec<u8> {
     rows.finish()
 }
 
-/// The columns of a shelf again.
+/// Decodes the columns of a shelf.
 pub(super) fn unshelve(shelf: &[u8], width: usize, bits: u64) -> Vec<Vec<u64>> {
     let mut columns = vec![vec![0u64; words(bits)]; width];
     let mut blocks = vec![[0u64; 64]; width.div_ceil(64)];
@@ -74,25 +82,26 @@ pub(super) fn unshelve(shelf: &[u8], width: usize, bits: u64) -> Vec<Vec<u64>> {
     columns
 }
 
-/// Where a row is: its first byte, how many bytes it touches, and the place of its first bit in the first of them.
+/// Returns the location of a row: its first byte, the number of bytes it touches, and the offset of
+/// its first bit in the first byte.
 pub(super) fn place(row: u64, width: usize) -> (u64, usize, u32) {
     let bit = row * width as u64;
     let shift = (bit % 8) as u32;
     (bit / 8, (shift as usize + width).div_ceil(8), shift)
 }
 
-/// A row of a shelf in memory.
+/// Returns a row of a shelf in memory.
 fn row_at(shelf: &[u8], row: u64, width: usize) -> Row {
     let (start, length, shift) = place(row, width);
     row_in(&shelf[start as usize..][..length], shift, width)
 }
 
-/// The row in the bytes that [`place`] names.
+/// Extracts a row from the bytes that [`place`] locates.
 pub(super) fn row_in(bytes: &[u8], shift: u32, width: usize) -> Row {
     let mut row = Row::default();
     let byte = |i: usize| bytes.get(i).copied().map_or(0, u128::from);
     for (i, word) in row.iter_mut().enumerate().take(width.div_ceil(64)) {
-        // The row may begin within a byte, and then ends in a ninth one.
+        // A row that begins inside a byte extends into a ninth byte.
         let nine = (0..9).fold(0, |nine, j| nine | (byte(8 * i + j) << (8 * j)));
         *word = (nine >> shift) as u64;
         let left = width - 64 * i;
@@ -103,7 +112,7 @@ pub(super) fn row_in(bytes: &[u8], shift: u32, width: usize) -> Row {
     row
 }
 
-/// Swaps the rows and columns of 64 times 64 bits (Warren, Hacker's Delight).
+/// Transposes a matrix of 64 by 64 bits (Warren, Hacker's Delight).
 fn transpose(block: &mut [u64; 64]) {
     let (mut half, mut mask) = (32, 0x0000_0000_ffff_ffffu64);
     while half > 0 {
@@ -119,7 +128,7 @@ fn transpose(block: &mut [u64; 64]) {
     }
 }
 
-/// Bits behind one another, the lowest of a byte first.
+/// Writes bits without gaps, starting with the lowest bit of each byte.
 struct BitWriter {
     bytes: Vec<u8>,
     pending: u128,
@@ -131,7 +140,7 @@ impl BitWriter {
         BitWriter { bytes: Vec::with_capacity(bytes + 8), pending: 0, count: 0 }
     }
 
-    /// Appends so many of the lowest bits; those above are zero.
+    /// Appends the `count` lowest bits. The bits above must be zero.
     fn push(&mut self, bits: u64, count: u32) {
         self.pending |= u128::from(bits) << self.count;
         self.count += count;
@@ -168,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_row_has_the_bit_of_every_column_and_columns_come_back(
+        fn rows_have_the_bits_of_columns_and_decode_to_them(
             (bits, columns) in (1usize..140, 1u64..200).prop_flat_map(|(width, bits)| (Just(bits), columns(width, bits)))
         ) {
             let shelf = shelve(&columns, bits);
@@ -187,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_shelf_comes_back_too() {
+    fn a_full_shelf_decodes_to_its_columns() {
         let columns: Vec<Vec<u64>> = (0..WIDTH as u64)
             .map(|i| (0..3).map(|j| Digest::from_hash(i).salted(j).get()).collect())
             .collect();

@@ -1,4 +1,4 @@
-//! Lists of weak passwords: words, or SHA-1 hashes with counts as leaked lists are published.
+//! Reads lists of weak passwords: words, or SHA-1 hashes with counts as leaked lists are published.
 
 use super::{Digester, Form};
 use crate::lines::Lines;
@@ -9,26 +9,26 @@ use std::io::Read;
 use umbel::Digest;
 use umbel::internals::hex;
 
-/// What the lines of a list are.
+/// The content of the lines of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lists {
-    /// Passwords.
+    /// Passwords in plain text.
     Words,
-    /// Their SHA-1 hashes, each with a count or without.
+    /// SHA-1 hashes of passwords, with or without counts.
     Hashes,
 }
 
-/// A line of a leaked list: the hash of a password, and how often it was found.
+/// A line of a leaked list: the hash of a password, and the number of times it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pwned {
     /// The SHA-1 of the password.
     pub sha1: [u8; 20],
-    /// How often it was found, if the list says so.
+    /// The number of times it was found, if the list has counts.
     pub count: Option<u64>,
 }
 
 impl Pwned {
-    /// Forty hexadecimal digits, and a count after a colon if there is one.
+    /// Parses forty hexadecimal digits, optionally followed by a colon and a count.
     ///
     /// ```
     /// use umbel_text::password::{Pwned, sha1};
@@ -59,8 +59,13 @@ pub struct List<R> {
 }
 
 impl<R: Read> List<R> {
-    /// Reads the first lines, to see what they are unless that is said. Refuses what looks like something else than words
-    /// or SHA-1 hashes: taken for words, it would make a filter that finds no password weak.
+    /// Opens a list and reads its first lines, which show their content unless the caller states it
+    /// in `said`. Refuses lines that look like neither words nor SHA-1 hashes: a filter built from
+    /// them as words would find no password weak.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the reader fails, or if the list holds neither words nor SHA-1 hashes.
     pub fn open(reader: R, said: Option<Lists>) -> Result<List<R>> {
         let mut lines = Lines::new(reader);
         let more = lines.more().map_err(Error::Input)?;
@@ -73,13 +78,18 @@ impl<R: Read> List<R> {
         Ok(List { lines, holds: said.unwrap_or(seen), more })
     }
 
-    /// What its lines are.
+    /// Returns the content of the lines.
     pub fn holds(&self) -> Lists {
         self.holds
     }
 
-    /// Gives the digests of all lines, many at once and in no order; how many lines there were. Empty lines are left out,
-    /// and so are hashes that were found less often than `least`.
+    /// Passes the digests of all lines to `sink`, many at once and in no particular order. Returns
+    /// the number of lines. Skips empty lines, and hashes that were found fewer than `least` times.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the reader or `sink` fails, a line is not a hash in a list of hashes, the list has
+    /// hashes but the recipe needs words, or memory for the slow hash is short.
     pub fn read(
         mut self,
         digester: &Digester,
@@ -89,7 +99,7 @@ impl<R: Read> List<R> {
         if self.holds == Lists::Hashes && digester.recipe().form != Form::Sha1 {
             return Err(Error::HashesAmongWords);
         }
-        // Threads take single words if a word takes long.
+        // If the hash is slow, divide the work into single words.
         let piece = if digester.recipe().slow.is_some() { 1 } else { 1024 };
         let mut total = 0;
         while self.more {
@@ -127,10 +137,10 @@ impl<R: Read> List<R> {
     }
 }
 
-/// The number of lines that have to look alike.
+/// The number of lines that are compared.
 const SAMPLED_LINES: usize = 8;
 
-/// The format of a line that is not a word.
+/// A line format that is not a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineFormat {
     /// A hash: its number of digits, and whether a count follows it.
@@ -145,7 +155,7 @@ impl LineFormat {
         match &line[digits..] {
             _ if ![32, 40, 56, 64, 96, 128].contains(&digits) => None,
             [b' ', b' ' | b'*', _, ..] => Some(LineFormat::Sum),
-            // These are what is wanted.
+            // These are SHA-1 hashes, which are supported.
             _ if digits == 40 => None,
             [] => Some(LineFormat::Hash(digits, false)),
             [b':', count @ ..] if !count.is_empty() && count.iter().all(u8::is_ascii_digit) => {
@@ -170,7 +180,7 @@ fn check_kind<R: Read>(lines: &Lines<R>) -> Result<()> {
         return Ok(());
     }
     Err(Error::NotWords(match first {
-        // A single word may be of such digits.
+        // A single line of hexadecimal digits may be a word.
         LineFormat::Hash(_, false) if start.len() == 1 => return Ok(()),
         LineFormat::Hash(32, _) => "its lines look like NTLM hashes, and only those of SHA-1 are understood",
         LineFormat::Hash(..) => "its lines look like hashes, and only those of SHA-1 are understood",

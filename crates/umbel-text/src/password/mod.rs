@@ -1,15 +1,18 @@
-//! Weak passwords in a filter: a candidate that may be among them is refused.
+//! A filter of weak passwords. It refuses candidates that may be weak.
 //!
-//! A false positive refuses a good password, and another one is chosen; a weak one is never let through (Spafford 1992,
-//! "Opus"). What makes a filter of passwords different from any other:
+//! A false positive refuses a good password, and the user chooses another one. A weak password is
+//! never accepted (Spafford 1992, "Opus"). A filter of passwords differs from others in three ways:
 //!
-//! - *Both sides agree.* A [`Recipe`] says how a password becomes a key: in Unicode's form NFKC, in lower case if
-//!   wanted, or as SHA-1, in which leaked lists are published. It travels in the filter's metadata, and whoever asks or
-//!   adds follows it.
-//! - *It does not leak.* Passwords that were used before are added one by one, and who sees the filter before and after
-//!   has the bits of one word: with a public hash a dictionary gives it away. So the hash has a secret
-//!   ([`Hasher::sealed`](umbel::Hasher::sealed)). A [`Slow`] hash before it makes every guess dear even for whoever has stolen the secret too.
-//! - *Nothing is left in memory.* Lines and normalised words are wiped when they are not needed any more.
+//! - *Building and checking agree.* A [`Recipe`] describes how a password becomes a key: in
+//!   Unicode's form NFKC, optionally in lower case, or as the SHA-1 hash that leaked lists contain.
+//!   It is stored in the filter's metadata, and applies to every query and insertion.
+//! - *The filter does not leak passwords.* Passwords that were used before are added one by one. A
+//!   comparison of the filter before and after an insertion shows the bits of one word, and with a
+//!   public hash a dictionary reveals it. So the hash has a secret
+//!   ([`Hasher::sealed`](umbel::Hasher::sealed)). A [`Slow`] hash before it makes every guess
+//!   expensive, even for an attacker who has stolen the secret, too.
+//! - *No password stays in memory.* Lines and normalised words are wiped when they are no longer
+//!   needed.
 //!
 //! ```
 //! use umbel::{Blocked, Bloom, Hasher, file::Meta};
@@ -24,7 +27,7 @@
 //!         Ok(())
 //!     })?;
 //! }
-//! // What is needed beside the filter and its secret, to ask in the same way.
+//! // Apart from the filter and its secret, a query needs the recipe in the metadata.
 //! let mut meta = Meta::new();
 //! digester.recipe().record(&mut meta);
 //!
@@ -36,9 +39,9 @@
 //! # Ok::<(), umbel_text::Error>(())
 //! ```
 //!
-//! [`List`] reads lists of words, or of SHA-1 hashes with counts in the form in which Have I Been Pwned publishes
-//! them. That service itself is no Bloom filter: it is asked for five of forty digits and answers with all hashes that
-//! start so, which is what [`RangeList`] does.
+//! [`List`] reads lists of words, or of SHA-1 hashes with counts in the format of Have I Been
+//! Pwned. That service is not a Bloom filter: a client sends five of forty digits and receives all
+//! hashes that start with them, which is how [`RangeList`] works.
 
 mod list;
 mod range;

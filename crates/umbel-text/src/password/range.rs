@@ -1,8 +1,9 @@
-//! The other way to ask a leaked list: by the first five digits of a hash (k-anonymity).
+//! Looks passwords up in a leaked list by the first five digits of their hashes (k-anonymity).
 //!
-//! Whoever keeps the list learns five digits of forty, which some hundred of its hashes share, and answers with the
-//! rest of each; the client compares at home. That is how Have I Been Pwned answers. There are no false positives, and it
-//! is no filter: the list has to be there, all 40 bytes of each line.
+//! The owner of the list learns only five of forty digits, which a few hundred of its hashes share,
+//! and returns the remaining digits of each. The client compares them locally. This is the protocol
+//! of Have I Been Pwned. Unlike a filter it has no false positives, but it needs the whole list,
+//! with the 40 digits of every line.
 
 use super::Pwned;
 use crate::lines::{BYTE_ORDER_MARK, Lines};
@@ -49,11 +50,12 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// The part of a hash that the client receives: the other 35 digits, and how often the password was found.
+/// The part of a hash that a client receives: the other 35 digits, and the number of times the
+/// password was found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suffix {
     digits: String,
-    /// How often; 1 in a list without counts.
+    /// The number of times the password was found, or 1 in a list without counts.
     pub count: u64,
 }
 
@@ -78,7 +80,11 @@ impl fmt::Display for Suffix {
     }
 }
 
-/// Returns all suffixes of a prefix, in order. Reads all of the list, which may be in any order.
+/// Returns all suffixes of a prefix in order. Reads the whole list, which may be in any order.
+///
+/// # Errors
+///
+/// Fails if the reader fails or a line is not a hash.
 pub fn scan(reader: impl Read, prefix: Prefix) -> Result<Vec<Suffix>> {
     let mut lines = Lines::new(reader);
     let mut found = Vec::new();
@@ -94,7 +100,7 @@ pub fn scan(reader: impl Read, prefix: Prefix) -> Result<Vec<Suffix>> {
     Ok(found)
 }
 
-/// A leaked list in a file. If it is sorted by hash, as it can be had, only a few pages of it are read.
+/// A leaked list in a file. If it is sorted by hash, a lookup reads only a few pages.
 pub struct RangeList {
     path: PathBuf,
     file: File,
@@ -102,16 +108,22 @@ pub struct RangeList {
     sorted: bool,
 }
 
-/// More bytes than a line has: forty digits, a colon, twenty digits of a count, and the end.
+/// An upper limit on the length of a line: forty digits, a colon, a count of twenty digits, and the
+/// line end.
 const MAX_LINE_BYTES: usize = 64;
-/// The size up to which a list is read from its start to its end.
+/// The size up to which a list is always read as a whole.
 const SMALL_LIST_BYTES: u64 = 1 << 20;
-/// The number of lines that decide whether a list is sorted.
+/// The number of lines that are sampled to decide whether a list is sorted.
 const SAMPLED_LINES: u64 = 256;
 
 impl RangeList {
-    /// Opens a list of SHA-1 hashes, and looks at some lines to see whether they are in order: by hash, and not by how
-    /// often they were found. A few lines that are elsewhere than they should be are not noticed; use [`scan`] for such a list.
+    /// Opens a list of SHA-1 hashes, and samples lines to see whether they are sorted by hash
+    /// instead of by count. A few misplaced lines are not noticed; use [`scan`] for a list that may
+    /// have them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, or if a sampled line is not a hash.
     pub fn open(path: impl AsRef<Path>) -> Result<RangeList> {
         let path = path.as_ref().to_owned();
         let file = File::open(&path).map_err(Error::io(&path, "open"))?;
@@ -131,7 +143,12 @@ impl RangeList {
         Ok(list)
     }
 
-    /// Whether there is nothing in it, not even a line that could be a hash: it would call every password good.
+    /// Returns whether the list has no lines except empty ones. Such a list would accept every
+    /// password.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read.
     pub fn is_empty(&mut self) -> Result<bool> {
         if self.sorted {
             return Ok(false);
@@ -146,12 +163,16 @@ impl RangeList {
         Ok(true)
     }
 
-    /// Returns whether the list seems to be sorted, so that only a part of it is read.
+    /// Returns whether the list appears to be sorted, so that lookups read only a part of it.
     pub fn is_sorted(&self) -> bool {
         self.sorted
     }
 
-    /// Returns all suffixes of a prefix, in order.
+    /// Returns all suffixes of a prefix in order.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read or a line is not a hash.
     pub fn range(&mut self, prefix: Prefix) -> Result<Vec<Suffix>> {
         if !self.sorted {
             self.go_to(0)?;
@@ -160,7 +181,7 @@ impl RangeList {
                 other => other,
             });
         }
-        // The first place from which the next line is not before the prefix.
+        // Find the first offset whose next line is not before the prefix.
         let (mut low, mut high) = (0, self.len);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -172,7 +193,7 @@ impl RangeList {
         self.go_to(low.saturating_sub(1))?;
         let mut lines = Lines::new(&self.file);
         let mut found = Vec::new();
-        // What is left of the line before is passed over.
+        // Skip the rest of the line before.
         let mut skip = usize::from(low > 0);
         while lines.more().map_err(Error::io(&self.path, "read"))? {
             for line in lines.lot().skip(std::mem::take(&mut skip)).filter(|line| !line.is_empty()) {
@@ -190,10 +211,10 @@ impl RangeList {
         self.file.seek(SeekFrom::Start(at)).map(drop).map_err(Error::io(&self.path, "read"))
     }
 
-    /// The first whole line from this byte on that is not empty.
+    /// Returns the first whole line at or after this byte that is not empty.
     fn line_from(&mut self, at: u64) -> Result<Option<Pwned>> {
         let mut bytes = [0; 2 * MAX_LINE_BYTES];
-        // From the byte before, which ends a line if this one starts another.
+        // Read from the byte before, which is a line end if a line starts at `at`.
         self.go_to(at.saturating_sub(1))?;
         let mut len = 0;
         while len < bytes.len() {
@@ -207,10 +228,10 @@ impl RangeList {
         let bytes = &bytes[..len];
         let text = bytes.strip_prefix(BYTE_ORDER_MARK).filter(|_| at == 0).unwrap_or(bytes);
         let lines = text.split(|byte| *byte == b'\n').skip(usize::from(at > 0));
-        // Empty lines are passed over, as where all is read.
+        // Skip empty lines, as a full scan does.
         let mut lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let Some(line) = lines.find(|line| !line.is_empty()) else {
-            // Nothing comes after the end of the last line.
+            // There is nothing after the last line.
             return if len < 2 * MAX_LINE_BYTES { Ok(None) } else { Err(NOT_A_HASH) };
         };
         Pwned::parse(line).map(Some).ok_or(NOT_A_HASH)

@@ -1,4 +1,4 @@
-//! From a password to the digests by which a filter knows it.
+//! Turns a password into the digests that represent it in a filter.
 
 use crate::{Error, Result};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
@@ -10,21 +10,21 @@ use umbel::{Digest, Filter, Hasher};
 use unicode_normalization::UnicodeNormalization;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The names of the marks in the metadata.
+/// The names of the metadata entries.
 const FORM: &str = "password";
 const SLOW: &str = "password-slow";
 
-/// How a password is written before it is hashed.
+/// The form of a password that is hashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Form {
-    /// In Unicode's form NFKC; bytes that are no UTF-8 as they are.
+    /// Unicode's form NFKC. Bytes that are not UTF-8 stay as they are.
     #[default]
     Words,
-    /// The same, without regard to capital and small letters.
+    /// Unicode's form NFKC with case folded.
     Folded,
-    /// As the SHA-1 of its bytes, as leaked lists have it. Of a word that NFKC changes both forms count, as it is typed
-    /// and as it is normalised.
+    /// The SHA-1 hash of the bytes, as in leaked lists. If NFKC changes a word, it has two keys: as
+    /// typed and normalised.
     Sha1,
 }
 
@@ -37,26 +37,33 @@ impl Form {
     }
 }
 
-/// A slow hash, Argon2id, which makes every guess as dear as every password: its cost, and its salt.
+/// The cost and the salt of Argon2id, a slow hash, which makes a guess as expensive as checking a
+/// password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Slow {
-    /// The memory it needs, in KiB.
+    /// The memory in KiB.
     memory: u32,
-    /// How often it goes through that memory.
+    /// The number of passes over the memory.
     passes: u32,
     salt: [u8; 16],
 }
 
 impl Slow {
-    /// The memory by default, in bytes: with two passes the least that is recommended for passwords on a server.
+    /// The default memory in bytes. With two passes it is the minimum recommended for passwords on
+    /// a server.
     pub const MEMORY: u64 = 19 << 20;
     const PASSES: u32 = 2;
     const MIN_MEMORY_KIB: u32 = 64;
-    /// The most memory that a file from elsewhere can ask for.
+    /// The most memory that a file from another source can request.
     const MAX_MEMORY_KIB: u32 = 1 << 20;
     const MAX_PASSES: u32 = 16;
 
-    /// With so much memory in bytes, from 64 KiB to 1 GiB, and this salt, which should be random.
+    /// Creates a slow hash with this much memory in bytes, from 64 KiB to 1 GiB, and this salt,
+    /// which should be random.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the memory is out of range.
     pub fn new(memory: u64, salt: [u8; 16]) -> Result<Slow> {
         let kibibytes = u32::try_from(memory >> 10).unwrap_or(u32::MAX);
         if !(Slow::MIN_MEMORY_KIB..=Slow::MAX_MEMORY_KIB).contains(&kibibytes) {
@@ -90,25 +97,28 @@ impl fmt::Debug for Slow {
     }
 }
 
-/// How a password becomes the key of a filter: what has to be the same for whoever fills it and whoever asks.
+/// The way in which a password becomes the key of a filter. It must be the same when a filter is
+/// built and when it is queried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recipe {
-    /// How it is written.
+    /// The form of the password.
     pub form: Form,
-    /// What is done to it before the hash of the filter.
+    /// The slow hash that is applied before the hash of the filter.
     pub slow: Option<Slow>,
 }
 
 impl Recipe {
-    /// The names of the marks that it leaves in the metadata of a filter: filters are alike only if all of these are.
+    /// The names of the metadata entries of a recipe. Two filters are compatible only if all of
+    /// them are equal.
     pub const MARKS: [&str; 2] = [FORM, SLOW];
 
-    /// Whether the metadata of a filter say that it holds passwords, even if they do not say understandably how.
+    /// Returns whether the metadata describes a filter of passwords, even if the recipe in it is
+    /// unknown.
     pub fn is_in(meta: &Meta) -> bool {
         Recipe::MARKS.iter().any(|mark| meta.contains_key(*mark))
     }
 
-    /// Writes it into the metadata of a filter.
+    /// Adds the recipe to the metadata of a filter.
     pub fn record(&self, meta: &mut Meta) {
         meta.insert(FORM.into(), self.form.name().into());
         meta.remove(SLOW);
@@ -117,7 +127,12 @@ impl Recipe {
         }
     }
 
-    /// Returns the recipe in the metadata of a filter. It is never guessed: a wrong one would find no password weak.
+    /// Returns the recipe in the metadata of a filter. It is never guessed, since with a wrong
+    /// recipe no password would be found weak.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the metadata has no recipe or an unknown one.
     pub fn from_meta(meta: &Meta) -> Result<Recipe> {
         let mark = |name, value: &String| Error::UnknownMark { name, value: value.clone() };
         let text = meta.get(FORM).ok_or(Error::Unmarked)?;
@@ -130,31 +145,37 @@ impl Recipe {
     }
 }
 
-/// Follows a recipe, with the hash of a filter.
+/// Computes the digests of passwords according to a recipe, with the hash of a filter.
 pub struct Digester {
     recipe: Recipe,
     hasher: Hasher,
-    /// The secret's part in the slow hash.
+    /// Key material for the slow hash, derived from the filter's hash and its secret.
     pepper: Zeroizing<Vec<u8>>,
-    /// The memory of the slow hash, used again and again.
+    /// The memory of the slow hash, which is reused.
     blocks: Vec<Block>,
 }
 
 impl Digester {
-    /// For a filter with this hash.
+    /// Creates a digester for a filter with this hash.
     pub fn new(recipe: Recipe, hasher: Hasher) -> Digester {
-        // Who has the filter and not the secret cannot even prepare slow hashes of words for the day on which it leaks.
+        // Without the secret, an attacker who has the filter cannot even compute slow hashes of
+        // words in advance.
         let label = |part: u8| hasher.digest_bytes(&[b"umbel password pepper ", &[part][..]].concat());
         let pepper = (0..4).flat_map(|part| label(part).get().to_le_bytes()).collect::<Vec<u8>>();
         Digester { recipe, hasher, pepper: pepper.into(), blocks: Vec::new() }
     }
 
-    /// What it follows.
+    /// Returns the recipe.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
-    /// Gives the digests of a word, one or two: all of them go into a filter, and a candidate is weak if any is there.
+    /// Calls `digest` with the one or two digests of a word. To insert a word, insert all of them;
+    /// a candidate is weak if the filter has any of them.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `digest`, or fails if memory for the slow hash is short.
     pub fn each(&mut self, word: &[u8], mut digest: impl FnMut(Digest) -> Result<()>) -> Result<()> {
         let normal = normalised(word, self.recipe.form == Form::Folded);
         if self.recipe.form != Form::Sha1 {
@@ -166,12 +187,20 @@ impl Digester {
         digest(self.finish(&*sha1(&normal))?)
     }
 
-    /// Returns the digest of a word of which only the SHA-1 is known.
+    /// Returns the digest of a word from its SHA-1 hash, for lists that do not have the word itself.
+    ///
+    /// # Errors
+    ///
+    /// Fails if memory for the slow hash is short.
     pub fn digest_sha1(&mut self, sha1: &[u8; 20]) -> Result<Digest> {
         self.finish(sha1)
     }
 
-    /// Whether a candidate may be in a filter. No password at all is a weak one.
+    /// Returns whether a candidate may be in a filter. The empty password is weak.
+    ///
+    /// # Errors
+    ///
+    /// Fails if memory for the slow hash is short.
     pub fn is_weak(&mut self, candidate: &[u8], filter: &impl Filter) -> Result<bool> {
         let mut weak = candidate.is_empty();
         self.each(candidate, |digest| {
@@ -202,7 +231,7 @@ impl Digester {
     }
 }
 
-/// With memory of its own for the slow hash.
+/// Each clone allocates its own memory for the slow hash.
 impl Clone for Digester {
     fn clone(&self) -> Digester {
         let Digester { recipe, hasher, pepper, .. } = self;
@@ -221,17 +250,19 @@ impl Drop for Digester {
     }
 }
 
-/// Only a password of four gigabytes is refused: all else is within bounds.
+/// Converts an error of Argon2, which refuses only passwords of four gigabytes: everything else is
+/// within bounds.
 fn refused(error: argon2::Error) -> Error {
     Error::parameter("cost", error, "what Argon2 takes")
 }
 
-/// The SHA-1 of bytes.
+/// Returns the SHA-1 hash of bytes.
 pub fn sha1(bytes: &[u8]) -> Zeroizing<[u8; 20]> {
     Zeroizing::new(Sha1::digest(bytes).into())
 }
 
-/// A word in Unicode's form NFKC, and in small letters if capitals do not count; bytes that are no UTF-8 as they are.
+/// Returns a word in Unicode's form NFKC, with case folded if `fold` is set. Bytes that are not
+/// UTF-8 stay as they are.
 ///
 /// ```
 /// use umbel_text::password::normalised;
@@ -249,10 +280,12 @@ pub fn normalised(word: &[u8], fold: bool) -> Zeroizing<Vec<u8>> {
     }
     let Ok(text) = str::from_utf8(&word) else { return word };
     let mut normal = collected(|| text.nfkc());
-    // To fold may leave what NFKC changes, and the other way round; the second time nothing is left.
+    // Folding may produce text that NFKC changes, and vice versa. The second round leaves nothing
+    // to change.
     let mut before = Zeroizing::new(String::new());
     while fold && *before != *normal {
-        // There and back: letters without a small form of their own, and those with two, become the same.
+        // Convert to lower case, upper case and lower case again, which unifies letters without a
+        // lower-case form and letters with two.
         let small = collected(|| normal.chars().flat_map(char::to_lowercase));
         let large = collected(|| small.chars().flat_map(char::to_uppercase));
         let folded = collected(|| large.chars().flat_map(char::to_lowercase));
@@ -262,7 +295,8 @@ pub fn normalised(word: &[u8], fold: bool) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(std::mem::take(&mut *normal).into_bytes())
 }
 
-/// Characters in memory that is taken once, so that nothing is left where it was before it grew.
+/// Collects characters into memory that is allocated once, so that no copy stays behind when the
+/// buffer grows.
 fn collected<I: Iterator<Item = char>>(chars: impl Fn() -> I) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(chars().map(char::len_utf8).sum()));
     text.extend(chars());

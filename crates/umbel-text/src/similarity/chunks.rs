@@ -1,19 +1,21 @@
-//! Chunks of bytes, cut where the bytes say so.
+//! Splits bytes into chunks whose boundaries depend on the content.
 //!
-//! A fingerprint rolls over the last 64 bytes, and where its upper eight bits are zero a chunk ends. So a byte that is put in or
-//! taken out changes the chunk it is in, and those behind it are cut as before.
+//! A fingerprint rolls over the last 64 bytes, and a chunk ends where its upper eight bits are
+//! zero. So an inserted or deleted byte changes only the chunk around it, and later boundaries stay
+//! the same.
 
 use super::elements::Distinct;
 use std::collections::HashMap;
 use umbel::{Digest, Hasher};
 
-/// Bytes of a chunk, on average.
+/// The average number of bytes in a chunk.
 pub const EXPECTED_CHUNK: usize = 256;
 
-/// The length at which a chunk is cut: in one of a thousand megabytes of text, and always in bytes that repeat.
+/// The maximum length of a chunk. Text reaches it about once in a thousand megabytes, repeating
+/// bytes always do.
 const MAX_CHUNK_BYTES: usize = 16 * EXPECTED_CHUNK;
 
-/// A number for each byte that looks random.
+/// A pseudorandom number for each byte.
 const GEAR: [u64; 256] = {
     let mut gear = [0; 256];
     let mut byte = 0;
@@ -24,13 +26,13 @@ const GEAR: [u64; 256] = {
     gear
 };
 
-/// Takes bytes apart as they come.
+/// Splits bytes into chunks as they arrive.
 #[derive(Default)]
 pub(super) struct Chunks {
     hasher: Hasher,
     fingerprint: u64,
     chunk: Vec<u8>,
-    /// How often each chunk was there: those that are there twice are two elements.
+    /// The number of times each chunk occurred. A chunk that occurs twice counts as two elements.
     times: HashMap<u64, u64>,
     found: Distinct,
 }

@@ -1,4 +1,4 @@
-//! A document as a set of elements.
+//! Splits a document into a set of elements.
 
 use super::Sketch;
 use super::chunks::Chunks;
@@ -9,33 +9,35 @@ use std::io::{self, ErrorKind, Read};
 use umbel::key::Hashed;
 use umbel::{Bloom, Digest, Hasher, Standard};
 
-/// What of a document is compared.
+/// The elements by which documents are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Its words, in small letters: which of them it has, not in which order.
+    /// Words in lower case, regardless of their order.
     Words,
-    /// Runs of so many words: what was copied keeps most of them, what is only about the same does not.
+    /// Runs of this many words. A copied text keeps most of them; another text on the same topic
+    /// does not.
     Shingles(usize),
-    /// Chunks of about 256 bytes, cut where the bytes say so: of any file.
+    /// Chunks of about 256 bytes whose boundaries depend on the content, for any file.
     Chunks,
 }
 
-/// The different elements of a document, as digests.
+/// The distinct elements of a document, as digests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Elements {
     digests: Vec<Digest>,
 }
 
-/// The number of bytes that are read at once.
+/// The number of bytes read at once.
 const READ_BYTES: usize = 64 << 10;
 
 impl Elements {
-    /// Reads a document to its end. Of HTML, which is recognised by its start or announced by `html`, only visible text
-    /// counts.
+    /// Reads a document to its end. For HTML, which is recognised by its start or announced by
+    /// `html`, only visible text counts.
     ///
     /// # Errors
     ///
-    /// Fails if the document has a zero byte near its start, and so has no words, unless it is cut into chunks.
+    /// Fails if the reader fails, or if the document has a zero byte near its start and so has no
+    /// words, unless it is split into chunks.
     pub fn read(mut document: impl Read, by: By, html: bool) -> io::Result<Elements> {
         let mut gather = Gather::new(by);
         let mut piece = vec![0; READ_BYTES];
@@ -62,22 +64,26 @@ impl Elements {
         Ok(Elements { digests: gather.finish() })
     }
 
-    /// How many different elements there are.
+    /// Returns the number of distinct elements.
     pub fn len(&self) -> usize {
         self.digests.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.digests.is_empty()
     }
 
-    /// The elements, in the order of their digests: for those who want to compare exactly.
+    /// Returns the digests of the elements in ascending order, for an exact comparison.
     pub fn digests(&self) -> &[Digest] {
         &self.digests
     }
 
-    /// The filter of the elements in this shape.
+    /// Builds the filter of the elements in this shape.
+    ///
+    /// # Errors
+    ///
+    /// Fails if memory is short.
     pub fn filter(&self, shape: Standard) -> Result<Sketch> {
         let mut filter = Bloom::with_layout(shape, Hasher::default())?;
         filter.insert_batch(&Hashed(&self.digests));
@@ -85,7 +91,7 @@ impl Elements {
     }
 }
 
-/// Fills the buffer, unless the input ends before.
+/// Fills the buffer, unless the input ends first.
 fn fill(from: &mut impl Read, piece: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < piece.len() {
@@ -99,7 +105,7 @@ fn fill(from: &mut impl Read, piece: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Takes a document apart as its bytes come.
+/// Collects the elements of a document as its bytes arrive.
 enum Gather {
     Text(Text),
     Chunks(Chunks),
@@ -130,11 +136,11 @@ impl Gather {
     }
 }
 
-/// Digests without repetitions, in memory for about twice as many as there are different ones.
+/// A set of digests that takes the memory of about twice as many digests as are distinct.
 #[derive(Debug, Default)]
 pub(super) struct Distinct {
     all: Vec<u64>,
-    /// How many were left the last time.
+    /// The number of digests after the last deduplication.
     last: usize,
 }
 

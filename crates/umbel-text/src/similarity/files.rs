@@ -1,4 +1,4 @@
-//! The files of directories, and many files at once.
+//! Lists the files of directories, and reads many files at once.
 
 use crate::walk::{join, walk};
 use rayon::prelude::*;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 /// A path that could not be read, and the reason.
 pub type Unreached = (PathBuf, io::Error);
 
-/// Returns the files among the paths and those under the directories among them, in the order of their names. Links in
-/// directories are not followed; pipes, devices and the like are left out.
+/// Returns the files among the paths, and the files under the directories among them in the order
+/// of their names. Links in directories are not followed. Pipes, devices and the like are skipped.
 pub fn files_of(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Unreached>) {
     let (mut files, mut unreached) = (Vec::new(), Vec::new());
     for path in paths {
@@ -24,7 +24,7 @@ pub fn files_of(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Unreached>) {
     (files, unreached)
 }
 
-/// Reads files on all processors, and returns one result per file, in order.
+/// Reads files on all processors. Returns one result per file, in order.
 pub fn each_file<T: Send>(paths: &[PathBuf], read: impl Fn(&Path) -> T + Sync) -> Vec<T> {
     paths.par_iter().map(|path| read(path)).collect()
 }

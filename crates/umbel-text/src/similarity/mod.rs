@@ -1,9 +1,11 @@
-//! How much two documents have in common, told from a filter of each.
+//! Estimates how much two documents have in common from a filter of each.
 //!
-//! A document becomes a set of [`Elements`]: its words, runs of words (shingles), or chunks cut where its own bytes say so.
-//! The set becomes a filter, and from then on only filters are compared. Jain et al. 2005 take the share of A's bits that B
-//! has too, popcount(A & B) / popcount(A). It never falls below the fill of B, even for documents that share nothing, so
-//! the corrected Jaccard similarity stands beside it, which is estimated from the bits of A, of B, and of their union.
+//! A document becomes a set of [`Elements`]: its words, runs of words (shingles), or chunks whose
+//! boundaries depend on its content. The set becomes a filter, and from then on only filters are
+//! compared. Jain et al. 2005 use the share of A's bits that B also has, popcount(A & B) /
+//! popcount(A). Even for documents that share nothing, this share does not fall below the fill of
+//! B. So this module also provides the corrected Jaccard similarity, which is estimated from the
+//! bits of A, of B, and of their union.
 //!
 //! ```
 //! use umbel_text::similarity::{By, Elements, compare, fitting};
@@ -21,16 +23,18 @@
 //!
 //! # Documents of different sizes
 //!
-//! Filters have to have the same shape to be compared. A few documents all get the shape that fits the largest. In a
-//! [`Collection`] of many each gets the shape that fits itself, in powers of two, and when two are compared the larger filter is
-//! folded down to the size of the smaller: that is exactly the filter which it would have been in that size. A document
-//! so much larger that its folded filter would be full cannot be similar anyway: the Jaccard similarity is at
-//! most the quotient of the two numbers of elements, and these are known.
+//! Filters need the same shape to be compared. A few documents all get the shape that fits the
+//! largest. In a [`Collection`] of many documents, each gets the shape that fits itself, in powers
+//! of two. To compare two of them, the larger filter is folded to the size of the smaller, which
+//! yields exactly the filter that it would have been in that size. A document so much larger that
+//! its folded filter would be full cannot be similar anyway: the Jaccard similarity is at most the
+//! quotient of the two numbers of elements, which are known.
 //!
 //! # Nearest pairs
 //!
-//! [`Collection::nearest`] finds every pair that is similar enough among thousands of documents without looking at any of
-//! them again: 10 000 documents are 50 million pairs of filters of about a kilobyte, and a pair takes some nanoseconds.
+//! [`Collection::nearest`] finds all sufficiently similar pairs among thousands of documents
+//! without reading the documents again. 10 000 documents have 50 million pairs of filters of about
+//! a kilobyte, and comparing a pair takes some nanoseconds.
 
 mod chunks;
 mod elements;
@@ -52,37 +56,46 @@ use umbel::sizing::Estimate;
 use umbel::sizing::estimate::Overlap;
 use umbel::{Bloom, Standard};
 
-/// Bits for each element, at least; twice as many at most, since sizes are powers of two.
+/// The minimum number of bits per element. There are at most twice as many, since sizes are powers
+/// of two.
 pub const BITS_PER_ELEMENT: u64 = 16;
 
-/// Bits that an element sets. Estimates want few: a filter stays far from full, also when it is folded.
+/// The number of bits that an element sets. Estimates need few, so that a filter stays far from
+/// full even when it is folded.
 pub const HASHES: u32 = 2;
 
-/// The size of the smallest filter.
+/// The size of the smallest filter in bits.
 const MIN_FILTER_BITS: u64 = 1024;
 
 /// A filter of a document.
 pub type Sketch = Bloom<Standard>;
 
-/// The shape that fits so many elements.
+/// Returns the shape of a filter that fits this many elements.
+///
+/// # Errors
+///
+/// Fails if the filter would be too large.
 pub fn fitting(elements: usize) -> Result<Standard> {
     let bits = (elements as u64).saturating_mul(BITS_PER_ELEMENT).max(MIN_FILTER_BITS);
     Ok(Standard::new(bits.checked_next_power_of_two().unwrap_or(u64::MAX), HASHES)?)
 }
 
-/// What two documents have in common, as far as their filters tell.
+/// The similarity of two documents, as their filters show it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Likeness {
-    /// The share of the first's bits that the second has too. For documents that share nothing it is the fill of the second, not 0.
+    /// The share of the first filter's bits that the second also has. For documents that share
+    /// nothing it is the fill of the second, not 0.
     pub left_and: f64,
-    /// The share of the second's bits that the first has too.
+    /// The share of the second filter's bits that the first also has.
     pub right_and: f64,
-    /// Sizes, Jaccard similarity and containment, estimated with their errors; `None` if the union has every bit.
+    /// The sizes, Jaccard similarity and containment, estimated with their errors, or `None` if the
+    /// union has every bit set.
     pub overlap: Option<Overlap>,
-    /// Every bit of the first is in the second, as it is when all its elements are.
+    /// Whether the second filter has every bit of the first, as it does if the second document has
+    /// all elements of the first.
     pub left_inside: bool,
-    /// Every bit of the second is in the first.
+    /// Whether the first filter has every bit of the second.
     pub right_inside: bool,
 }
 
@@ -90,7 +103,8 @@ pub struct Likeness {
 const MAX_STANDARD_ERROR: f64 = 0.1;
 
 impl Likeness {
-    /// The Jaccard similarity, unless the filters are too full to tell: then there is no bit left to count, or its error is above 0.1.
+    /// Returns the Jaccard similarity, or `None` if the filters are too full: no bit of the union
+    /// is zero, or the standard error is above 0.1.
     pub fn jaccard(&self) -> Option<Estimate> {
         self.overlap
             .map(|overlap| overlap.jaccard)
@@ -98,7 +112,11 @@ impl Likeness {
     }
 }
 
-/// Compares two documents. The larger filter is folded to the size of the smaller; they have to be made with the same hash.
+/// Compares two documents. The larger filter is folded to the size of the smaller.
+///
+/// # Errors
+///
+/// Fails if the filters have different hashes, or shapes that cannot be folded to the same size.
 pub fn compare(left: &Sketch, right: &Sketch) -> Result<Likeness> {
     let size = |sketch: &Sketch| sketch.words().lines().len();
     if size(left) > size(right) {
@@ -112,7 +130,7 @@ pub fn compare(left: &Sketch, right: &Sketch) -> Result<Likeness> {
     count_common(left.words().words(), right.words().words(), &mut counts);
     let common = counts.first().copied().unwrap_or(0);
     let [in_left, in_right] = [left, right].map(|sketch| sketch.words().count_ones());
-    // All of nothing is in everything.
+    // An empty filter is contained in every filter.
     let share = |ones: u64| if ones == 0 { 1.0 } else { common as f64 / ones as f64 };
     Ok(Likeness {
         left_and: share(in_left),
@@ -123,7 +141,7 @@ pub fn compare(left: &Sketch, right: &Sketch) -> Result<Likeness> {
     })
 }
 
-/// The share of the bits that are set.
+/// Returns the share of bits that are set.
 pub fn fill(sketch: &Sketch) -> f64 {
     let stats = sketch.stats();
     stats.used_cells as f64 / stats.cells as f64

@@ -1,4 +1,4 @@
-//! The pairs of many documents that are most similar.
+//! Finds the most similar pairs among many documents.
 
 use super::{Elements, Likeness, Sketch, compare, fitting};
 use rayon::prelude::*;
@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use crate::{Error, Result};
 use umbel::memory::count_common;
 
-/// Documents, each with the filter that fits it.
+/// A collection of documents, each with a filter that fits it.
 #[derive(Debug, Default)]
 pub struct Collection {
     documents: Vec<Document>,
@@ -23,11 +23,11 @@ struct Document {
 /// Two documents of a collection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// The number of the first, from 0, in the order in which they were added.
+    /// The number of the first document, from 0, in the order of insertion.
     pub left: usize,
-    /// The number of the second, a larger one.
+    /// The number of the second document, which is larger.
     pub right: usize,
-    /// What they have in common.
+    /// The similarity of the two.
     pub likeness: Likeness,
 }
 
@@ -36,50 +36,60 @@ pub struct Pair {
 pub struct Nearest {
     /// The pairs, the most similar first.
     pub pairs: Vec<Pair>,
-    /// How many pairs are similar enough, also those that are not listed.
+    /// The number of pairs that are similar enough, including those that are not listed.
     pub count: u64,
-    /// How many pairs of filters were laid over each other: the others are too different in size.
+    /// The number of pairs of filters that were compared. The other pairs differ too much in size.
     pub compared: u64,
 }
 
-/// The lowest similarity that can be searched for. Below it, a filter may have to be folded until it is full.
+/// The lowest similarity that can be searched for. Below it, a filter might have to be folded until
+/// it is full.
 const MIN_SIMILARITY: f64 = 0.05;
 
-/// The size of a block of rows that are compared together, which stays in the nearest caches.
+/// The size of a block of rows that are compared together, which stays in the fastest caches.
 const BLOCK_BYTES: usize = 32 << 10;
 
 impl Collection {
-    /// Adds a document; its number is how many there were before.
+    /// Adds a document, whose number is the number of documents before it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the filter would be too large or memory is short.
     pub fn add(&mut self, elements: &Elements) -> Result<()> {
         let sketch = elements.filter(fitting(elements.len())?)?;
         self.add_sketch(elements.len(), sketch);
         Ok(())
     }
 
-    /// Adds a document with so many elements whose filter has the [`fitting`] shape.
+    /// Adds a document with this many elements, whose filter has the [`fitting`] shape.
     pub fn add_sketch(&mut self, elements: usize, sketch: Sketch) {
         self.documents.push(Document { elements, sketch });
     }
 
-    /// How many documents there are.
+    /// Returns the number of documents.
     pub fn len(&self) -> usize {
         self.documents.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no documents.
     pub fn is_empty(&self) -> bool {
         self.documents.is_empty()
     }
 
-    /// The memory of all filters, in bytes.
+    /// Returns the memory of all filters in bytes.
     pub fn bytes(&self) -> u64 {
         self.documents.iter().map(|document| 8 * document.sketch.words().words().len() as u64).sum()
     }
 
-    /// The pairs whose estimated Jaccard similarity is at least so much (0.05 to 1), at most so many of them, the most similar first.
+    /// Returns the pairs whose estimated Jaccard similarity is at least `at_least` (0.05 to 1), at
+    /// most `most` of them, the most similar first.
     ///
-    /// No such pair is missed: where the number of elements alone says that two documents cannot be as similar, their filters are
-    /// not looked at; all others are laid over each other.
+    /// No such pair is missed. Two filters are not compared only if the numbers of elements alone
+    /// rule out this similarity.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `at_least` is out of range or memory is short.
     pub fn nearest(&self, at_least: f64, most: usize) -> Result<Nearest> {
         if !(MIN_SIMILARITY..=1.0).contains(&at_least) {
             return Err(Error::parameter(
@@ -92,7 +102,7 @@ impl Collection {
         sizes.sort_unstable_by_key(|words| std::cmp::Reverse(*words));
         sizes.dedup();
         let mut best = Best::new(most);
-        // Larger documents, in the size of the class at hand.
+        // Larger documents, folded to the size of the current class.
         let mut folded: Vec<(usize, Sketch)> = Vec::new();
         for size in sizes {
             let of_class = |number: &usize| words(&self.documents[*number].sketch) == size;
@@ -118,7 +128,8 @@ impl Collection {
         Ok(Nearest { pairs: pairs.collect::<Result<_>>()?, count, compared })
     }
 
-    /// The pairs of which at least one has the size of this class, and the other is not smaller.
+    /// Returns the pairs in which one document has the size of this class and the other is not
+    /// smaller.
     fn class(
         &self,
         size: usize,
@@ -137,7 +148,7 @@ impl Collection {
         };
         rows.extend(members.iter().map(|number| row(*number, &self.documents[*number].sketch, true)));
         rows.extend(folded.iter().map(|(number, sketch)| row(*number, sketch, false)));
-        // Folded filters are those of larger documents, but not in any order.
+        // Folded filters belong to larger documents, but in no particular order.
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by_key(|at| (rows[*at].elements, rows[*at].number));
         let mut cells: Vec<u64> = Vec::with_capacity(rows.len() * size);
@@ -163,21 +174,21 @@ fn words(sketch: &Sketch) -> usize {
     sketch.words().words().len()
 }
 
-/// A document in the size of a class.
+/// A document, folded to the size of a class.
 #[derive(Clone, Copy)]
 struct Row {
     number: usize,
     elements: usize,
     ones: u64,
-    /// Whether this is its own size.
+    /// Whether this is the document's own size.
     member: bool,
-    /// The share of zero bits, to the power of 1 / (1 + the similarity asked for).
+    /// The share of zero bits, to the power of 1 / (1 + the requested similarity).
     zeros: f64,
 }
 
-/// Filters of one size, in the order of the numbers of their elements.
+/// Filters of one size, sorted by their numbers of elements.
 struct Class {
-    /// Words of a row.
+    /// The number of words in a row.
     size: usize,
     bits: f64,
     cells: Vec<u64>,
@@ -190,12 +201,12 @@ impl Class {
         &self.cells[from * self.size..to * self.size]
     }
 
-    /// The pairs of a block of rows with themselves and all larger ones.
+    /// Compares a block of rows with itself and with all larger rows.
     fn block(&self, start: usize, block: usize, most: usize) -> Best {
         let mut best = Best::new(most);
         let mut counts = Vec::new();
         let end = (start + block).min(self.rows.len());
-        // The largest document that one of the block can be similar to.
+        // The end of the documents that are small enough to be similar to a row.
         let reach = |row: &Row| {
             self.rows.partition_point(|other| row.elements as f64 >= self.at_least * other.elements as f64)
         };
@@ -218,10 +229,11 @@ impl Class {
         best
     }
 
-    /// Notes a pair that is similar enough.
+    /// Records a pair if it is similar enough.
     fn judge(&self, one: &Row, other: &Row, common: u64, best: &mut Best) {
         let both = one.ones + other.ones;
-        // With loads a, b and u = -ln(zeros), (a + b - u) / u >= s means u <= (a + b) / (1 + s): in bits, without a logarithm.
+        // With loads a, b and u = -ln(zeros), (a + b - u) / u >= s means u <= (a + b) / (1 + s).
+        // Compare this in bits, which needs no logarithm.
         let most_union = self.bits * (1.0 - one.zeros * other.zeros);
         if (both - common) as f64 > most_union + 1e-6 * self.bits {
             return;
@@ -236,7 +248,8 @@ impl Class {
     }
 }
 
-/// A pair that is similar enough. The greatest one is evicted first.
+/// A pair that is similar enough. The least similar pair is the greatest, so that the heap evicts
+/// it first.
 #[derive(Clone, Copy)]
 struct RankedPair {
     jaccard: f64,
@@ -265,7 +278,8 @@ impl PartialEq for RankedPair {
 
 impl Eq for RankedPair {}
 
-/// The best pairs so far, and the number of all pairs. The result does not depend on the order of the pairs.
+/// The best pairs so far, and the number of all pairs. The result does not depend on the order of
+/// the pairs.
 struct Best {
     most: usize,
     heap: BinaryHeap<RankedPair>,

@@ -1,24 +1,24 @@
-//! Words and runs of words.
+//! Splits text into words and runs of words.
 
 use super::elements::Distinct;
 use crate::tokens::{Alphabet, Normaliser, Tokens};
 use std::collections::VecDeque;
 use umbel::{Digest, Hasher};
 
-/// The length at which text without a separator is cut.
+/// The length at which text without a separator is split.
 const MAX_WORD_BYTES: usize = 64 << 10;
 
-/// Takes text apart as it comes.
+/// Collects the elements of a text as it arrives.
 pub(super) struct Text {
     hasher: Hasher,
     found: Distinct,
-    /// The end of what came, in which a word may not have ended yet.
+    /// The end of the text so far, which may hold an incomplete word.
     held: Vec<u8>,
-    /// How many words make an element.
+    /// The number of words in an element.
     run: usize,
     /// The last words.
     last: VecDeque<Digest>,
-    /// Whether there was a whole run.
+    /// Whether there was a complete run.
     any: bool,
 }
 
@@ -31,7 +31,7 @@ impl Text {
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         let mut held = std::mem::take(&mut self.held);
         held.extend_from_slice(bytes);
-        // At a byte that is certainly no part of a word nor of a longer character.
+        // Split at a byte that is certainly not part of a word or of a multibyte character.
         let parts = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric();
         let whole = match held.iter().rposition(parts) {
             Some(at) => at + 1,
@@ -46,7 +46,7 @@ impl Text {
     pub(super) fn finish(mut self) -> Distinct {
         let held = std::mem::take(&mut self.held);
         self.words(&held);
-        // Of a text that is shorter than a run, all of it.
+        // A text that is shorter than a run is one element.
         if !self.any && !self.last.is_empty() {
             self.element();
         }

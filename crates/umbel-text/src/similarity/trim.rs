@@ -1,35 +1,37 @@
-//! Tags with fewer attributes.
+//! Removes surplus attributes from tags.
 //!
-//! The tokenizer compares each attribute of a tag with all others of it, and some hundred thousand of them would take it
-//! minutes. So what comes after the first of them is left out before. To know what is a tag, comments, and the texts of
-//! scripts and the like, have to be followed as the standard says (WHATWG HTML, 13.2.5).
+//! The tokenizer compares each attribute of a tag with all others, so that some hundred thousand
+//! attributes would take minutes. This module removes all after the first few hundred before the
+//! tokenizer sees them. To find tags, it has to follow comments and the text of scripts and similar
+//! elements as the standard prescribes (WHATWG HTML, 13.2.5).
 
 use memchr::memchr;
 
-/// The number of attributes that are kept of a tag.
+/// The maximum number of attributes of a tag.
 pub(super) const MAX_ATTRIBUTES: usize = 256;
 
-/// Elements whose contents are text, whatever tags seem to be in it, until their own tag ends them.
+/// Returns whether the contents of an element are text, even if they look like tags, until its end
+/// tag.
 pub(super) fn is_raw(element: &str) -> bool {
     let raw = ["script", "style", "noscript", "iframe", "xmp", "noembed", "noframes", "title", "textarea"];
     raw.contains(&element)
 }
 
-/// Follows a page, piece by piece.
+/// Removes surplus attributes from a page, piece by piece.
 pub(super) struct Trim {
     at: At,
     most: usize,
-    /// Attributes of the tag at hand.
+    /// The number of attributes of the current tag.
     attributes: usize,
-    /// The name of the tag at hand, in small letters; of a long one the start.
+    /// The name of the current tag in lower case; only the start of a long one.
     name: String,
     is_end: bool,
-    /// The element whose contents are text, if we are in one.
+    /// The current element, if its contents are text.
     raw: Option<String>,
     script: Script,
 }
 
-/// Where in the page we are.
+/// The position in the page.
 #[derive(Clone, Copy, PartialEq)]
 enum At {
     Text,
@@ -38,7 +40,7 @@ enum At {
     EndOpen,
     Bang,
     BangDash,
-    /// In what ends with the next `>`.
+    /// In markup that ends with the next `>`.
     Bogus,
     Comment(Dashes),
     Name,
@@ -47,9 +49,10 @@ enum At {
     Attribute,
     AfterAttribute,
     BeforeValue,
-    /// In a value that ends with this; a space stands for any.
+    /// In a value that ends with this byte; a space stands for any white space.
     Value(u8),
-    /// In the text of an element, after `<`, `</` and a name, `<!`, `<!-`, and `<` and a name.
+    /// In the text of an element, after `<`, after `</` and a name, after `<!`, after `<!-`, and
+    /// after `<` and a name.
     RawOpen,
     RawEnd,
     RawBang,
@@ -57,7 +60,7 @@ enum At {
     RawName,
 }
 
-/// What is before us in a comment: its start, or the dashes that could end it.
+/// The preceding characters in a comment: its start, or dashes that could end it.
 #[derive(Clone, Copy, PartialEq)]
 enum Dashes {
     Start,
@@ -68,10 +71,10 @@ enum Dashes {
     Bang,
 }
 
-/// A comment in a script hides the ends of scripts in it.
+/// The state inside a script, where a comment hides the end tags of scripts in it.
 #[derive(Clone, Copy, Default)]
 struct Script {
-    /// 1 in a comment, 2 in a script in it.
+    /// 1 in a comment, 2 in a script inside it.
     depth: u8,
     dashes: u8,
 }
@@ -89,7 +92,7 @@ impl Trim {
         }
     }
 
-    /// What is left of the next piece.
+    /// Returns the next piece of the page without surplus attributes.
     pub fn piece(&mut self, text: &str) -> String {
         let bytes = text.as_bytes();
         let mut left = String::with_capacity(text.len());
@@ -101,7 +104,8 @@ impl Trim {
                 continue;
             }
             self.at = self.step(byte);
-            // Both sides begin at a character: one that begins an attribute, and the `>` that ends the tag.
+            // Both cuts are at character boundaries: at the start of an attribute, and at the `>`
+            // that ends the tag.
             match (was_left_out, self.leaves_out()) {
                 (false, true) => left.push_str(&text[kept_to..next]),
                 (true, false) => kept_to = next,
@@ -115,7 +119,7 @@ impl Trim {
         left
     }
 
-    /// Whether what we are in is left out.
+    /// Returns whether the current position is removed.
     fn leaves_out(&self) -> bool {
         self.attributes > self.most
     }
@@ -220,7 +224,7 @@ impl Trim {
         self.raw.as_deref() == Some("script")
     }
 
-    /// A byte of the text of an element.
+    /// Handles a byte of the text of an element.
     fn raw(&mut self, byte: u8) -> At {
         let Script { depth, dashes } = &mut self.script;
         match byte {
@@ -239,7 +243,7 @@ impl Trim {
     }
 
     fn call(&mut self, byte: u8) {
-        // No name that matters is as long.
+        // No relevant name is longer.
         if self.name.len() < 16 {
             self.name.push(char::from(byte.to_ascii_lowercase()));
         }
@@ -265,7 +269,7 @@ impl Trim {
     }
 }
 
-/// Whether a name of a tag or an attribute ends before this.
+/// Returns whether this byte ends the name of a tag or an attribute.
 fn ends_name(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == b'/' || byte == b'>'
 }
@@ -290,7 +294,7 @@ mod tests {
     use proptest::prelude::*;
     use std::cell::RefCell;
 
-    /// What the tokenizer sees: tags, and the text between them.
+    /// The tags that the tokenizer sees, and the text between them.
     #[derive(Default)]
     struct Seen(RefCell<Vec<(String, Option<Tag>)>>);
 
@@ -375,9 +379,10 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4000))]
-        /// The tokenizer itself is the oracle: without some attributes it sees the same tags and texts.
+        /// Uses the tokenizer as the oracle: with fewer attributes it must see the same tags and
+        /// texts.
         #[test]
-        fn nothing_but_attributes_is_left_out(parts in prop::collection::vec(0..PARTS.len(), 0..60), most in 0usize..4) {
+        fn only_attributes_are_removed(parts in prop::collection::vec(0..PARTS.len(), 0..60), most in 0usize..4) {
             let pieces: Vec<String> = parts.chunks(3).map(|parts| parts.iter().map(|part| PARTS[*part]).collect()).collect();
             let mut trim = Trim::new(most);
             let trimmed: Vec<String> = pieces.iter().map(|piece| trim.piece(piece)).collect();

@@ -1,6 +1,7 @@
-//! The text that a reader of a page sees.
+//! Extracts the text of an HTML page that a reader sees.
 //!
-//! The page is read as a stream of tags, not built as a tree: what a style sheet or a program hides or writes is not known.
+//! The page is read as a stream of tags without building a tree. Text that a style sheet or a
+//! script hides or adds is not known.
 
 use super::trim::{MAX_ATTRIBUTES, Trim, is_raw};
 use html5ever::tendril::StrTendril;
@@ -11,7 +12,7 @@ use html5ever::tokenizer::{
 use std::cell::RefCell;
 use std::io::{self, ErrorKind, Read};
 
-/// Whether something that starts so is a page.
+/// Returns whether a file that starts with these bytes is an HTML page.
 pub fn is_html(start: &[u8]) -> bool {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     let is =
@@ -19,8 +20,8 @@ pub fn is_html(start: &[u8]) -> bool {
     is("<!doctype html") || is("<html")
 }
 
-/// Hands on the visible text of a page, bit by bit: no scripts, no styles, no comments, nothing that is hidden by one of the
-/// first 256 attributes of a tag.
+/// Calls `show` with the visible text of a page, piece by piece. Scripts, styles and comments are
+/// skipped, and so are elements that are hidden by one of the first 256 attributes of their tag.
 ///
 /// ```
 /// let page = b"<title>Bees</title><p>B<b>ee</b>s hum.<script>if (a < b) {}</script><p hidden>Wasps<p>&amp; sting";
@@ -29,6 +30,10 @@ pub fn is_html(start: &[u8]) -> bool {
 /// assert_eq!(text.split_whitespace().collect::<Vec<_>>(), ["Bees", "Bees", "hum.", "&", "sting"]);
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns the error of the reader.
 pub fn visible_text(mut page: impl Read, show: impl FnMut(&str)) -> io::Result<()> {
     let reader = Page { show: RefCell::new(show), hidden: RefCell::default() };
     let tokenizer = Tokenizer::new(reader, TokenizerOpts::default());
@@ -42,14 +47,15 @@ pub fn visible_text(mut page: impl Read, show: impl FnMut(&str)) -> io::Result<(
             length => length?,
         };
         held.extend_from_slice(&piece[..length]);
-        // A character at the end may not have come as a whole.
+        // The last character may be incomplete.
         let cut = match str::from_utf8(&held) {
             Err(error) if length > 0 && error.error_len().is_none() => error.valid_up_to(),
             _ => held.len(),
         };
         queue.push_back(StrTendril::from(trim.piece(&String::from_utf8_lossy(&held[..cut]))));
         held.drain(..cut);
-        // It stops for scripts only where it is told to, which is nowhere.
+        // The tokenizer pauses only for scripts, and only if the sink requests it, which this one
+        // never does.
         let _ = tokenizer.feed(&queue);
         if length == 0 {
             tokenizer.end();
@@ -58,27 +64,27 @@ pub fn visible_text(mut page: impl Read, show: impl FnMut(&str)) -> io::Result<(
     }
 }
 
-/// Shows the text of tokens as they come.
+/// Shows the text of tokens as they arrive.
 struct Page<F> {
     show: RefCell<F>,
-    /// The element that hides what is in it, and how many of the same name are open in it.
+    /// The element that hides its contents, and the number of open elements with its name.
     hidden: RefCell<Option<(String, usize)>>,
 }
 
-/// Elements that have no end.
+/// Elements without an end tag.
 const VOID: [&str; 13] =
     ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
 
-/// Elements whose text is not for readers.
+/// Elements whose text is not shown.
 const HIDDEN: [&str; 5] = ["script", "style", "template", "noscript", "iframe"];
 
-/// Elements inside a line of text: their tags part no words.
+/// Elements inside a line of text, whose tags do not separate words.
 const INLINE: [&str; 16] = [
     "a", "abbr", "b", "bdi", "em", "font", "i", "mark", "s", "small", "span", "strong", "sub", "sup", "u",
     "wbr",
 ];
 
-/// Elements that end where another of a certain kind begins, written or not.
+/// Elements that end where another of the same name begins, even without an end tag.
 const ENDS_EARLY: [&str; 5] = ["p", "li", "dt", "dd", "option"];
 
 impl<F: FnMut(&str)> Page<F> {
@@ -123,7 +129,8 @@ fn hides(tag: &Tag) -> bool {
         })
 }
 
-/// How the tokenizer should go on after a tag: in some elements a tag is text, until their own ends them.
+/// Returns how the tokenizer continues after a tag. In some elements, tags are text until the end
+/// tag of the element.
 pub(super) fn contents_of(tag: &Tag) -> TokenSinkResult<()> {
     if tag.kind == TagKind::EndTag || !is_raw(&tag.name) {
         return TokenSinkResult::Continue;

@@ -1,4 +1,4 @@
-//! The exact list of words, and where Debian keeps such lists.
+//! The exact list of words, and the locations of word lists on Debian.
 
 use crate::tokens::{nfc, to_apostrophe};
 use crate::{Error, Result};
@@ -7,18 +7,18 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A language whose words are a package of Debian.
+/// A language with a word list in a Debian package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Language {
-    /// As in `--lang de`.
+    /// The code of the language, as in `--lang de`.
     pub code: &'static str,
-    /// The name of the list among the others.
+    /// The file name of the list.
     pub file: &'static str,
-    /// The package that has it.
+    /// The package that contains the list.
     pub package: &'static str,
 }
 
-/// The languages that have a name here.
+/// The supported languages.
 pub const LANGUAGES: [Language; 6] = [
     Language { code: "en", file: "american-english", package: "wamerican" },
     Language { code: "en-gb", file: "british-english", package: "wbritish" },
@@ -29,34 +29,35 @@ pub const LANGUAGES: [Language; 6] = [
 ];
 
 impl Language {
-    /// Returns the language with this code, in any case.
+    /// Returns the language with this code, in upper or lower case.
     pub fn from_code(code: &str) -> Option<Language> {
         LANGUAGES.into_iter().find(|language| language.code.eq_ignore_ascii_case(code))
     }
 
-    /// Where its list is when the package is installed.
+    /// Returns the path of the list when its package is installed.
     pub fn path(&self) -> PathBuf {
         Path::new("/usr/share/dict").join(self.file)
     }
 }
 
-/// The number of letters that are tried in place of another. No alphabet has more; the rest of the letters of a list
-/// belong to other languages.
+/// The maximum number of letters that suggestions try. No alphabet has more; other letters in a
+/// list belong to other languages.
 const MAX_LETTERS: usize = 64;
 
-/// The words of a language, sorted. It confirms words that pass the filter.
+/// The sorted words of a language. The list confirms words that pass the filter.
 #[derive(Clone, Debug, Default)]
 pub struct List {
     text: String,
-    /// The range of each word in the text, in the order of the words.
+    /// The range of each word in `text`, in the order of the words.
     words: Vec<Range<u32>>,
-    /// The small letters of the words, the most frequent first.
+    /// The lower-case letters of the words, the most frequent first.
     letters: Vec<char>,
 }
 
 impl List {
-    /// Parses files with one entry in each line, in UTF-8 or else in Latin-1. Text behind a slash is a note for other spell
-    /// checkers and is left out. An entry of several words, with spaces or hyphens, stands for each of them.
+    /// Parses files with one entry per line, in UTF-8 or otherwise in Latin-1. Text after a slash
+    /// is a note for other spell checkers and is ignored. An entry of several words, with spaces or
+    /// hyphens, adds each of them.
     ///
     /// ```
     /// use umbel_text::spelling::List;
@@ -65,6 +66,10 @@ impl List {
     /// assert!(list.contains("vous") && list.contains("café") && !list.contains("rendez-vous"));
     /// # Ok::<(), umbel_text::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails if the words take more than 4 GiB.
     pub fn parse(files: &[&[u8]]) -> Result<List> {
         let mut list = List::default();
         let mut frequency: HashMap<char, u64> = HashMap::new();
@@ -103,17 +108,17 @@ impl List {
         Ok(())
     }
 
-    /// Returns whether this word, in this spelling, is in the list.
+    /// Returns whether the list has this word in this spelling.
     pub fn contains(&self, sought: &str) -> bool {
         self.words.binary_search_by(|range| word(&self.text, range).cmp(sought)).is_ok()
     }
 
-    /// Returns the words, in the order of their bytes.
+    /// Returns the words in the order of their bytes.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.words.iter().map(|range| word(&self.text, range))
     }
 
-    /// Returns the number of different words.
+    /// Returns the number of distinct words.
     pub fn len(&self) -> usize {
         self.words.len()
     }
@@ -123,7 +128,7 @@ impl List {
         self.words.is_empty()
     }
 
-    /// Returns the small letters of the words, the most frequent first.
+    /// Returns the lower-case letters of the words, the most frequent first.
     pub fn letters(&self) -> &[char] {
         &self.letters
     }
@@ -133,7 +138,7 @@ fn word<'a>(text: &'a str, range: &Range<u32>) -> &'a str {
     &text[range.start as usize..range.end as usize]
 }
 
-/// Text in UTF-8, or in Latin-1 if it is not that.
+/// Decodes text as UTF-8, or as Latin-1 if it is not valid UTF-8.
 fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
         Ok(text) => text.into(),

@@ -1,8 +1,9 @@
-//! Words that are certainly not in a dictionary.
+//! Finds words that are not in a dictionary.
 //!
-//! A filter of the dictionary's words says "certainly not" of a word that is misspelt, and a misspelling passes as a
-//! word with the rate of the filter. The exact list is read only to suggest what was meant: hundreds of words are one edit
-//! away from a misspelling, and the filter lets through hardly more than those that exist.
+//! A filter of the dictionary's words answers "certainly not" for a misspelt word, except for a
+//! share, the rate, that passes as words. The exact list is read only to suggest corrections:
+//! hundreds of strings are one edit away from a misspelling, and the filter lets through hardly
+//! more than those that exist.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -24,17 +25,25 @@
 //!
 //! # What a word is
 //!
-//! Letters of any script, with apostrophes between them; a hyphen parts two words. Words with digits or underscores are left
-//! out, and so are addresses of pages and people, names of files, and paths, unless they are asked for. Whatever is in
-//! the list as it stands is known. A word with a capital is known if it is in small letters; a word in capitals if it is in
-//! small ones or with a capital; a word with `'s` if it is without. If the list has words that begin with `l'`, its language elides, as French and
-//! Italian do, and `l'amour` is known if `amour` is. A noun that the list has only with a capital is unknown without it.
+//! A word consists of letters of any script, with apostrophes between them; a hyphen separates two
+//! words. Words with digits or underscores are skipped, and so are web and e-mail addresses, file
+//! names, and paths, unless the caller asks for them. The forms of a word that count as known are:
 //!
-//! Each of these forms is a question to the filter, and each lets a misspelling pass with the rate: one of small letters
-//! once, one with a capital twice, one in capitals three times as often.
+//! - any word that is in the list as it stands;
+//! - a word with a capital, if the list has it in lower case;
+//! - a word in capitals, if the list has it in lower case or with a capital;
+//! - a word with `'s`, if the list has it without;
+//! - a word with an elided article such as `l'amour`, if the list has `amour` and words that begin
+//!   with `l'`, which show that its language elides, as French and Italian do.
 //!
-//! What is not done: compounds are not taken apart (German makes them at will, and those that are not in the list are told),
-//! and `ß` written `SS` is not recognised.
+//! A noun that the list has only with a capital is unknown without it.
+//!
+//! Each of these forms is a query to the filter, and each lets a misspelling pass with the rate. So
+//! a misspelling with a capital passes twice as often as one in lower case, and one in capitals
+//! three times as often.
+//!
+//! Compounds are not split: German forms them freely, and those that are not in the list are
+//! reported. `ß` written as `SS` is not recognised.
 
 mod list;
 mod scan;
@@ -47,7 +56,7 @@ pub use suggest::Suggestions;
 use crate::Result;
 use umbel::{AnyFilter, Hasher, Kind, Spec};
 
-/// A filter of words, and the list they come from.
+/// A filter of words, and the list from which it was built.
 #[derive(Debug)]
 pub struct Dictionary {
     filter: AnyFilter,
@@ -56,10 +65,10 @@ pub struct Dictionary {
     elides: bool,
 }
 
-/// A word that every language has which elides.
+/// The start of a word that the list of every language with elision has.
 const ELISION: &str = "l'";
 
-/// What French and Italian elide.
+/// The elided words of French and Italian.
 const ELIDED: [&str; 27] = [
     "c'", "d'", "j'", "l'", "m'", "n'", "s'", "t'", "qu'", "jusqu'", "lorsqu'", "puisqu'", "quoiqu'",
     "quelqu'", "presqu'", "un'", "dell'", "all'", "nell'", "sull'", "dall'", "coll'", "quell'", "quest'",
@@ -67,12 +76,20 @@ const ELIDED: [&str; 27] = [
 ];
 
 impl Dictionary {
-    /// A dictionary that lets a misspelling pass with this rate.
+    /// Creates a dictionary that lets a misspelling pass with this rate.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is out of range or memory is short.
     pub fn new(list: List, rate: f64) -> Result<Dictionary> {
         Dictionary::hashed(list, rate, Hasher::default())
     }
 
-    /// The same, hashed in this way.
+    /// Creates a dictionary with this rate and this hash.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is out of range or memory is short.
     pub fn hashed(list: List, rate: f64, hasher: Hasher) -> Result<Dictionary> {
         let spec = Spec::new(list.len().max(1) as u64, rate)?.with_hasher(hasher);
         let mut filter = AnyFilter::build(Kind::Blocked, &spec)?;
@@ -82,7 +99,12 @@ impl Dictionary {
         Ok(Dictionary { filter, list, elides })
     }
 
-    /// A dictionary that is a filter and nothing else, with further words: it knows, but it cannot suggest, except those.
+    /// Creates a dictionary from a filter and further words. It recognises all of them, but can
+    /// suggest only the further words.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the filter cannot take the further words.
     pub fn from_filter(mut filter: AnyFilter, more: List) -> Result<Dictionary> {
         let words: Vec<&str> = more.iter().collect();
         if !words.is_empty() {
@@ -92,17 +114,18 @@ impl Dictionary {
         Ok(Dictionary { filter, list: more, elides })
     }
 
-    /// The filter.
+    /// Returns the filter.
     pub fn filter(&self) -> &AnyFilter {
         &self.filter
     }
 
-    /// The exact list.
+    /// Returns the exact list.
     pub fn list(&self) -> &List {
         &self.list
     }
 
-    /// Whether the word may be in the dictionary, as it stands or in a form that it stands for. "No" is certain.
+    /// Returns whether the word may be in the dictionary, as it stands or in another form. "No" is
+    /// certain.
     pub fn knows(&self, word: &str) -> bool {
         self.knows_form(word)
             || word
@@ -124,7 +147,7 @@ impl Dictionary {
             }
     }
 
-    /// A word taken apart behind an apostrophe, if there something is elided.
+    /// Splits a word after its apostrophe, if the part before it is an elided word.
     fn without_elision<'a>(&self, word: &'a str) -> Option<(&'a str, &'a str)> {
         let (elided, rest) = word.split_at(word.find('\'').filter(|_| self.elides)? + 1);
         ELIDED.contains(&&elided.to_lowercase()[..]).then_some((elided, rest))
@@ -135,9 +158,9 @@ impl Dictionary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LetterCase {
     Lower,
-    /// A capital first, and small letters.
+    /// A capital followed by lower-case letters.
     Capitalised,
-    /// Only capitals, and more than one.
+    /// Several capitals, and no lower-case letters.
     Upper,
     Mixed,
 }

@@ -1,4 +1,4 @@
-//! The words of a text, and where they are.
+//! Finds the words of a text and their positions.
 
 use crate::tokens::{Alphabet, Normaliser};
 use std::borrow::Cow;
@@ -8,30 +8,37 @@ use std::ops::ControlFlow;
 /// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word<'a> {
-    /// The word, normalised (NFC), with the apostrophe of typewriters and without soft hyphens.
+    /// The word in NFC, with typewriter apostrophes and without soft hyphens.
     pub text: Cow<'a, str>,
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: u64,
-    /// The first character of the word in its line, from 1. Characters are code points; what is no UTF-8 counts as one.
+    /// The position of the first character in its line, from 1. Characters are code points; an
+    /// invalid UTF-8 sequence counts as one.
     pub column: u64,
 }
 
-/// What becomes of a text besides its words.
+/// Counts of the words in a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Words that were handed on.
+    /// The number of words that were passed to the caller.
     pub words: u64,
-    /// Words left out because they touch bytes that are no UTF-8.
+    /// The number of words that were skipped because they touch bytes that are not UTF-8.
     pub unreadable: u64,
 }
 
-/// The part of a line that is held in memory. A word is cut in two only if as many bytes have no white space.
+/// The part of a line that is held in memory. A word is split only if this many bytes have no white
+/// space.
 const MAX_HELD_BYTES: usize = 1 << 20;
 
-/// The number of bytes that decide whether a file is text.
+/// The number of bytes at the start of a file that decide whether it is text.
 const SAMPLE_BYTES: usize = 8 << 10;
 
-/// Hands on every word of a text until told to stop. A text with a zero byte at its beginning is refused: it is none.
+/// Calls `found` with every word of a text, until it returns `Break`. Skips addresses and file
+/// names unless `addresses` is set. Returns the counts, and the value of `Break`.
+///
+/// # Errors
+///
+/// Fails if the reader fails, or if the text has a zero byte near its start and so is binary.
 pub fn each_word<B>(
     mut text: impl BufRead,
     addresses: bool,
@@ -74,7 +81,7 @@ pub fn each_word<B>(
     Ok((scan.passed, end.break_value()))
 }
 
-/// Where the last character begins that may not have ended yet; never at the start.
+/// Returns the start of the last character, which may be incomplete. Never returns 0.
 fn last_boundary(bytes: &[u8]) -> usize {
     let from = bytes.len().saturating_sub(4).max(1);
     (from..bytes.len()).rev().find(|at| bytes[*at] & 0xc0 != 0x80).unwrap_or(bytes.len())
@@ -88,7 +95,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// A line, or a part of one.
+    /// Scans a line or a part of one.
     fn line<B>(
         &mut self,
         bytes: &[u8],
@@ -108,7 +115,7 @@ impl Scan {
         ControlFlow::Continue(())
     }
 
-    /// Valid text, torn at its start and at its end or not.
+    /// Scans valid text. `torn` is whether invalid bytes touch its start and its end.
     fn text<B>(
         &mut self,
         text: &str,
@@ -140,7 +147,7 @@ impl Scan {
             self.column += token.chars().count() as u64;
             at = end;
             piece = false;
-            // Numbers, and names in programs, are not words.
+            // Numbers and identifiers of programs are not words.
             let is_word = !token.contains(|c: char| c == '_' || c.is_numeric());
             if touches {
                 self.passed.unreadable += 1;
@@ -153,9 +160,10 @@ impl Scan {
     }
 }
 
-/// The length of an address, a file's name or a path that begins here; `piece` if here something begins.
+/// Returns the length of the address, file name or path that begins here. `piece` is whether a new
+/// piece of text begins here, such as after a space.
 ///
-/// Only so much is looked at as such things have, so that a line of any length is read once.
+/// Looks at no more bytes than a name can have, so that a line of any length is read only once.
 fn address(text: &str, piece: bool) -> Option<usize> {
     const MAX_NAME_BYTES: usize = 64;
     let bytes = text.as_bytes();
@@ -177,7 +185,7 @@ fn address(text: &str, piece: bool) -> Option<usize> {
     let (named, after) = (&bytes[..length], &bytes[length..]);
     let host = |after: &[u8]| after.first().is_some_and(u8::is_ascii_alphanumeric);
     let letter = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    // A dot with a small letter right after it is none that ends a sentence.
+    // A dot directly before a lower-case letter or a digit does not end a sentence.
     let dotted = named.windows(2).any(|pair| pair[0] == b'.' && letter(&pair[1]));
     let addressed = after.starts_with(b"://")
         || after.starts_with(b"@") && host(&after[1..])

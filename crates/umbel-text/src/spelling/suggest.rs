@@ -1,29 +1,30 @@
-//! What a word may have been meant to be: the words of the list that are one edit away.
+//! Suggests corrections: the words of the list that are one edit away.
 
 use super::{Dictionary, LetterCase, capitalised, letter_case};
 use umbel::Digest;
 use umbel::internals::TILE;
 use unicode_normalization::UnicodeNormalization;
 
-/// The longest word that gets suggestions. A longer one is not a word with one wrong letter.
+/// The longest word that gets suggestions. A longer one is unlikely to be a word with one wrong
+/// letter.
 const MAX_WORD_LETTERS: usize = 64;
 
-/// The shortest word of which all edits are tried. Half of all shorter words are one edit away, so only capitals and the
-/// order of two letters are tried for those.
+/// The shortest word for which all edits are tried. Half of all shorter words are one edit away, so
+/// only capitals and the order of two letters are tried for those.
 const MIN_WORD_LETTERS: usize = 3;
 
-/// Words to put in the place of one that is not known.
+/// Suggestions for an unknown word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Suggestions {
     /// The words, the likeliest first.
     pub words: Vec<String>,
-    /// How many words one edit away were tried, all of them by the filter.
+    /// The number of candidates one edit away. The filter tested all of them.
     pub tried: u64,
-    /// How many of these the filter let pass: so often the list was read.
+    /// The number of candidates that passed the filter, so that the list was searched.
     pub read: u64,
 }
 
-/// How likely a mistake is: the smaller, the likelier.
+/// A kind of mistake, from the likeliest to the least likely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Edit {
     Case,
@@ -37,8 +38,9 @@ enum Edit {
 }
 
 impl Dictionary {
-    /// Words of the list at edit distance 1 (a letter too many, too few, another one, or two in the wrong order), at most so
-    /// many, the likeliest first. Each is written as the word is: with a capital, or in capitals.
+    /// Returns words of the list at edit distance 1 (one letter too many, too few or wrong, or two
+    /// in the wrong order), at most `most`, the likeliest first. They are capitalised like the
+    /// word.
     ///
     /// ```
     /// use umbel_text::spelling::{Dictionary, List};
@@ -91,10 +93,10 @@ fn bases(word: &str, case: LetterCase) -> Vec<String> {
     bases
 }
 
-/// Candidates on their way through the filter, in tiles, to the list.
+/// Candidates that pass through the filter, in tiles, to the list.
 struct Trial<'a> {
     dictionary: &'a Dictionary,
-    /// Candidates that wait for the tile to be full.
+    /// Candidates that wait until the tile is full.
     waiting: Vec<((bool, Edit), String)>,
     digests: Vec<Digest>,
     found: Vec<((bool, Edit), String)>,
@@ -108,7 +110,8 @@ impl<'a> Trial<'a> {
         Trial { dictionary, waiting, digests, found, tried: 0, read: 0 }
     }
 
-    /// Every word one edit away. The first letter is seldom wrong: edits of it come last.
+    /// Tries every word one edit away. Edits of the first letter rank last, because it is seldom
+    /// wrong.
     fn edits(&mut self, word: &[char]) {
         let letters = self.dictionary.list.letters();
         let mut edited = String::new();
@@ -158,7 +161,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Asks the filter for what waits, and the list for what passes.
+    /// Tests the waiting candidates with the filter, and looks up those that pass in the list.
     fn finish(&mut self) {
         let passed = self.dictionary.filter.contains_tile(&self.digests);
         for (i, (rank, candidate)) in self.waiting.drain(..).enumerate() {
@@ -173,7 +176,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// What it is to write one letter for another.
+/// Classifies the mistake of writing one letter for another.
 fn exchange(one: char, other: char) -> Edit {
     let plain = |c: char| std::iter::once(c).nfd().next().unwrap_or(c);
     let vowel = |c: char| matches!(c, 'a' | 'e' | 'i' | 'o' | 'u' | 'y');

@@ -1,7 +1,7 @@
-//! What was written since the last flush, on disk as well: the write-ahead log.
+//! The write-ahead log, which holds the writes since the last flush on disk.
 //!
-//! A log has the number of the table that it will become. Once that table is there the log is of no use, so that no crash in
-//! between does harm.
+//! A log has the number of the table that it will become. Once that table exists, the log is
+//! obsolete, so a crash between the two steps does no harm.
 
 use super::table::Entry;
 use crate::{Error, Result};
@@ -15,7 +15,8 @@ const MAGIC: &[u8; 8] = b"UMBELLOG";
 const VERSION: u32 = 1;
 /// The size of the header: magic, version, padding, the number and the checksum.
 const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 8;
-/// The size of a record before its key and value: their lengths, the checksum of both, and the checksum of these fields.
+/// The size of a record before its key and value: their lengths, the checksum of both, and the
+/// checksum of these three fields.
 const RECORD_HEADER_BYTES: usize = 4 + 4 + 8 + 8;
 
 #[derive(Debug)]
@@ -23,32 +24,33 @@ pub(super) struct Log {
     pub path: PathBuf,
     file: File,
     length: u64,
-    /// Whether nothing may be added: it would not be read again.
+    /// Whether the log accepts no more records, because they could not be read back.
     closed: bool,
 }
 
-/// What a log had when it was opened.
+/// The contents of a log that was opened.
 pub(super) struct Replayed {
     pub log: Log,
     pub entries: Vec<Entry>,
-    /// Bytes of a last record that was not written wholly.
+    /// The number of bytes of an incomplete last record.
     pub torn: u64,
 }
 
 impl Log {
-    /// A new log.
+    /// Creates a log.
     pub fn create(path: &Path, number: u64) -> Result<Log> {
         let mut head = MAGIC.to_vec();
         head.extend([VERSION, 0].map(u32::to_le_bytes).as_flattened());
         head.extend(number.to_le_bytes());
         head.extend(sum_at(0, &head).to_le_bytes());
-        // It need not be on the disk before somebody asks for that.
+        // No `fsync` here: durability is only promised after `sync`.
         let write = || File::create(path)?.write_all(&head);
         write().map_err(Error::io(path, "create"))?;
         Log::append_to(path, HEADER_BYTES as u64)
     }
 
-    /// Opens a log and reads what is in it. A last record that was not written wholly, as a crash leaves it, is cut off.
+    /// Opens a log and reads its records. Cuts off an incomplete last record, which a crash can
+    /// leave.
     pub fn open(path: &Path, number: u64) -> Result<Replayed> {
         let io = |doing| Error::io(path, doing);
         let bytes = std::fs::read(path).map_err(io("read"))?;
@@ -72,7 +74,7 @@ impl Log {
         Ok(Log { path: path.to_owned(), file, length, closed: false })
     }
 
-    /// Adds a record; wholly, or the log is as it was.
+    /// Appends a record. On failure the log is unchanged.
     pub fn append(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         if self.closed {
             let what = "a write has failed, and what it left could not be removed: open the store again";
@@ -85,7 +87,7 @@ impl Log {
         record.extend(sum_at(self.length, &record).to_le_bytes());
         record.extend(body);
         if let Err(source) = self.file.write_all(&record) {
-            // Nothing could be read behind what was not written wholly.
+            // Records after an incomplete one could not be read, so remove it.
             self.closed = self.file.set_len(self.length).is_err();
             return Err(Error::io(&self.path, "write to")(source));
         }
@@ -93,7 +95,7 @@ impl Log {
         Ok(())
     }
 
-    /// Takes no more records.
+    /// Makes the log refuse further records.
     pub fn close(&mut self) {
         self.closed = true;
     }
@@ -101,7 +103,7 @@ impl Log {
     /// Waits until everything is on the disk.
     pub fn sync(&self) -> Result<()> {
         self.file.sync_data().map_err(Error::io(&self.path, "flush"))?;
-        // Its name too. Some file systems cannot flush a folder.
+        // Also flush the folder, which holds the file's name. Some file systems cannot do that.
         if let Some(Ok(folder)) = self.path.parent().map(File::open) {
             let _ = folder.sync_all();
         }
@@ -113,14 +115,14 @@ impl Log {
     }
 }
 
-/// The records, and where the last whole one ends.
+/// Returns the records, and the end of the last complete one.
 fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
     let mut fields = Fields(bytes);
     let head = fields.bytes(HEADER_BYTES as u64).and_then(|head| head.split_last_chunk::<8>());
     let (head, end) =
         head.ok_or(FormatError::Length { expected: HEADER_BYTES as u64, found: bytes.len() as u64 })?;
     if !head.starts_with(MAGIC) {
-        return Err(FormatError::Invalid { what: "it is no log".into() });
+        return Err(FormatError::Invalid { what: "it is not a log".into() });
     }
     if sum_at(0, head) != u64::from_le_bytes(*end) {
         return Err(FormatError::Damaged { part: "the head".into() });
@@ -141,7 +143,7 @@ fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
             break;
         };
         if sum_at(length, start) != u64::from_le_bytes(*end) {
-            // A file may have grown before what was written to it arrived.
+            // The file may have grown before the data reached the disk.
             if rest.iter().all(|byte| *byte == 0) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Several sorted sources as one: of a key that is in more than one, the newest counts.
+//! Merges several sorted sources. For a key in more than one of them, the newest entry wins.
 
 use super::table::Entry;
 use crate::Result;
@@ -7,7 +7,7 @@ use std::iter::Peekable;
 /// Entries in the order of their keys.
 pub(super) type Source<'a> = Box<dyn Iterator<Item = Result<Entry>> + 'a>;
 
-/// The entries of all sources, each key once.
+/// An iterator over the entries of all sources, with each key once.
 pub(super) struct Merged<'a> {
     newest_first: Vec<Peekable<Source<'a>>>,
 }

@@ -1,9 +1,10 @@
-//! Sorted tables on disk, each with a filter in memory that rules out keys it does not have.
+//! Sorted tables on disk, each with a filter in memory that rules out absent keys.
 //!
-//! This is the design of Bigtable, Cassandra and LevelDB, in small. Writes go into memory and into a log; a
-//! [flush](Store::flush) makes a table of them, which never changes again. A lookup asks the tables from the newest to the oldest
-//! and ends at the first that has the key. Each table's filter is asked first: if it says no the table is not read. The key is
-//! hashed once for all of them.
+//! This is the design of Bigtable, Cassandra and LevelDB in miniature. Writes go to memory and to a
+//! log. A [flush](Store::flush) turns them into a table, which never changes again. A lookup goes
+//! through the tables from the newest to the oldest and ends at the first that has the key. It
+//! queries each table's filter first, and does not read the table if the answer is no. The key is
+//! hashed once for all tables.
 //!
 //! ```
 //! use umbel_text::tables::{Options, Store};
@@ -17,11 +18,11 @@
 //! store.delete(b"pear")?;
 //! store.flush()?;
 //!
-//! // Three tables, of which the filters say that two need not be read.
+//! // The filters rule out two of the three tables.
 //! assert_eq!(store.get(b"apple")?.as_deref(), Some(&b"red"[..]));
 //! assert_eq!((store.counts().asked, store.counts().skipped, store.counts().read), (3, 2, 1));
 //!
-//! // That it is deleted is known from the newest table.
+//! // The newest table records the deletion.
 //! assert_eq!(store.get(b"pear")?, None);
 //!
 //! store.merge(0..3)?;
@@ -29,45 +30,55 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! With T tables and a rate of p, a lookup of a key that is nowhere reads T p tables instead of T; one of a key that is in one
-//! table reads 1 + p times the number of newer tables. [`Store::history`], which has to consult them all, reads 1 + (T - 1) p.
-//! [`share`] tells how memory is best shared between tables of different sizes.
+//! With T tables and a rate of p, a lookup of an absent key reads T p tables instead of T. A lookup
+//! of a key in one table reads 1 + p times the number of newer tables. [`Store::history`], which
+//! has to consult all tables, reads 1 + (T - 1) p. [`share`] computes the best division of memory
+//! among tables of different sizes.
 //!
 //! # Durability
 //!
-//! - Flushed writes survive any crash: a table is written wholly or not at all, and flushed to the disk.
-//! - Other writes are in the log. It survives the end of the process, and of the machine after [`Store::sync`].
-//! - A merge takes the place of its tables in one step. Files that a crash leaves behind are removed when the store is opened.
-//! - A deleted key is a key as well, a *tombstone*, and in the filter: else an older table would bring it back. Tombstones go
-//!   when tables are merged into the oldest.
-//! - A damaged part of a table is named when it is read, and keys that are elsewhere are found. Where a whole table is damaged
-//!   or missing, keys of newer tables are found; for all others there is an error, not an older value, until
-//!   [`Store::set_aside`] gives that table up.
-//! - One process has a store at a time.
+//! - Flushed writes survive any crash: a table is written completely or not at all, and synced to
+//!   disk.
+//! - Other writes are in the log. The log survives the end of the process, and after
+//!   [`Store::sync`] also a crash of the machine.
+//! - A merged table replaces its sources in one step. Files that a crash leaves behind are removed
+//!   when the store is opened.
+//! - A deletion is an entry, too, called a *tombstone*, and its key is in the filter. Otherwise an
+//!   older table would bring the key back. Tombstones are dropped when tables are merged into the
+//!   oldest.
+//! - A damaged part of a table is reported when it is read; all other keys are found. If a whole
+//!   table is damaged or missing, keys of newer tables are found. All other lookups return an error
+//!   instead of an older value, until [`Store::set_aside`] gives that table up.
+//! - Only one process can have a store open.
 //!
-//! Tables are written from memory, so that a merge needs as much memory as its table has bytes. There is no secret in it.
+//! Tables are encoded in memory, so a merge needs as much memory as the size of its table. Entries
+//! are not encrypted, and the secret of a keyed hash is not stored.
 //!
 //! # The files
 //!
-//! Of a table `00000003-00000005.table`, which holds what the tables 3 to 5 held, with all numbers in little-endian order:
+//! A table `00000003-00000005.table` holds the entries of tables 3 to 5. All numbers are
+//! little-endian:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! | --- | --- |
 //! | 8 | `UMBELTAB` |
 //! | 4, 4 | the version, 1, and 0 |
 //! | 8 | the length of the file |
-//! | 8 each | the first and the last number, the entries, how many of them are deleted, the bytes of the blocks and of the index |
-//! | 8 | XXH3-64 of everything before |
-//! | | blocks of 4096 bytes or a little more: entries, in the order of their keys, and XXH3-64 of them with the number of the block, from 0, as its seed |
-//! | | the index: for each block the length of its first key, that key, and the length of the block; then XXH3-64 of these |
+//! | 8 each | the first and the last table number, the number of entries, the number of deleted ones, the bytes of the blocks and of the index |
+//! | 8 | XXH3-64 of all bytes before |
+//! | | blocks of 4096 bytes or a little more: entries in the order of their keys, then their XXH3-64, seeded with the number of the block, from 0 |
+//! | | the index: for each block the length of its first key, that key, and the length of the block; then the XXH3-64 of all this |
 //! | | the filter, as a filter file |
 //!
-//! An entry is the length of the key, the length of the value and 1 (0 for a deleted key), the key, and the value. Lengths in
-//! entries and in the index have seven bits in a byte, the lowest first (LEB128).
+//! An entry is the length of the key, the length of the value plus 1 (0 for a deleted key), the
+//! key, and the value. Lengths in entries and in the index are LEB128: seven bits in a byte, the
+//! lowest first.
 //!
-//! Of a log `00000006.log`, which will be table 6: `UMBELLOG`, the version as above, the number in 8 bytes, and XXH3-64 of these.
-//! Then records: the length of the key and that of the value and 1, in 4 bytes each, XXH3-64 of key and value, XXH3-64 of these
-//! 16 bytes, key and value; both sums have the record's place in the file as their seed.
+//! A log `00000006.log`, which will become table 6, starts with `UMBELLOG`, the version as above,
+//! the number in 8 bytes, and the XXH3-64 of these. Then come the records. A record is the length
+//! of the key and the length of the value plus 1 in 4 bytes each, the XXH3-64 of key and value, the
+//! XXH3-64 of these 16 bytes, the key, and the value. Both sums are seeded with the record's offset
+//! in the file.
 
 mod log;
 mod merge;
@@ -90,26 +101,26 @@ use table::{Entry, Table};
 use umbel::file::{self, FormatError, Placing};
 use umbel::{Digest, Hasher};
 
-/// The most bytes of a key.
+/// The maximum length of a key in bytes.
 pub const MAX_KEY: usize = 1 << 16;
-/// The most bytes of a value.
+/// The maximum length of a value in bytes.
 pub const MAX_VALUE: usize = 1 << 30;
-/// The approximate memory of an entry beside its key and value.
+/// The approximate memory that an entry takes besides its key and value.
 const ENTRY_OVERHEAD_BYTES: usize = 64;
 
 /// The options of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The rate of false positives of the filter of a table.
+    /// The false-positive rate of the filter of each table.
     pub rate: f64,
-    /// The number of bytes in memory after which the store is flushed.
+    /// The number of bytes in memory above which the store is flushed.
     pub memory: usize,
-    /// The hash of the filters. With one that is keyed nobody can choose keys that make filters say yes in vain.
+    /// The hash of the filters. A keyed hash prevents crafted keys that all filters let pass.
     pub hasher: Hasher,
 }
 
 impl Default for Options {
-    /// One in a hundred, 4 MiB, and the fast hash.
+    /// Returns a rate of 1 %, 4 MiB of memory, and the fast hash.
     fn default() -> Options {
         Options { rate: 0.01, memory: 4 << 20, hasher: Hasher::default() }
     }
@@ -118,30 +129,30 @@ impl Default for Options {
 /// Counts of lookups and their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Lookups.
+    /// The number of lookups.
     pub lookups: u64,
-    /// Filters of tables that were queried.
+    /// The number of filter queries.
     pub asked: u64,
-    /// Tables that were not read because their filter ruled the key out.
+    /// The number of tables that were not read because their filter ruled the key out.
     pub skipped: u64,
-    /// Tables that were read, a block each.
+    /// The number of tables that were read, one block each.
     pub read: u64,
-    /// Of these, tables that did not have the key.
+    /// The number of tables that were read but did not have the key.
     pub wasted: u64,
 }
 
 /// A description of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableInfo {
-    /// Its file.
+    /// The file.
     pub path: PathBuf,
-    /// Keys, deleted ones among them.
+    /// The number of keys, including deleted ones.
     pub entries: u64,
-    /// Deleted keys.
+    /// The number of deleted keys.
     pub tombstones: u64,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// Bytes of the filter in memory.
+    /// The size of the filter in memory in bytes.
     pub filter_bytes: u64,
     /// The damage, if the table cannot be used.
     pub damage: Option<String>,
@@ -156,29 +167,35 @@ struct AtomicCounts {
     wasted: AtomicU64,
 }
 
-/// A store of keys and values: sorted tables in a folder.
+/// A key-value store of sorted tables in a folder.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
     options: Options,
     memory: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    /// Bytes in memory.
+    /// The number of bytes in memory.
     held: usize,
     newest_first: Vec<Slot>,
-    /// None until something is written.
+    /// `None` until something is written.
     log: Option<Log>,
     torn: u64,
     counts: AtomicCounts,
-    /// Locked as long as this store is open.
+    /// Holds the lock while the store is open.
     _lock: File,
 }
 
 impl Store {
-    /// Opens a store, or makes one of an empty folder or one that is not there.
+    /// Opens a store. Creates the folder if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is out of range, another process has the store open, two tables overlap,
+    /// the log is damaged, or the system refuses an operation. A damaged table is not an error
+    /// here; see [`Store::tables`].
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Store> {
         let folder = folder.as_ref();
         let io = |doing| Error::io(folder, doing);
-        // Fail now rather than at the first flush.
+        // Fail now instead of at the first flush.
         umbel::Spec::new(1, options.rate).and_then(|spec| umbel::spec::plan(umbel::Kind::Blocked, &spec))?;
         fs::create_dir_all(folder).map_err(io("create"))?;
         let lock = locked(&folder.join("lock"))?;
@@ -206,14 +223,14 @@ impl Store {
         Ok(store)
     }
 
-    /// Takes up the log that has not become a table yet.
+    /// Restores the entries of the log that has not become a table yet, and removes obsolete logs.
     fn replay(&mut self, mut logs: Vec<u64>) -> Result<()> {
         logs.sort_unstable();
         let next = self.next_number();
         logs.retain(|number| {
             let of_a_table = *number < next;
             if of_a_table {
-                // If it cannot be removed now, then another time.
+                // If the log cannot be removed now, the next opening tries again.
                 let _ = fs::remove_file(self.log_path(*number));
             }
             !of_a_table
@@ -242,11 +259,20 @@ impl Store {
     }
 
     /// Sets the value of a key.
+    ///
+    /// # Errors
+    ///
+    /// Fails, and writes nothing, if the key or the value is too long, or if a flush or the log
+    /// fails.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(key, Some(value))
     }
 
-    /// Deletes a key, whether it is there or not.
+    /// Deletes a key, whether it exists or not.
+    ///
+    /// # Errors
+    ///
+    /// Fails, and writes nothing, if the key is too long, or if a flush or the log fails.
     pub fn delete(&mut self, key: &[u8]) -> Result<()> {
         self.write(key, None)
     }
@@ -261,7 +287,7 @@ impl Store {
         if let Some(length) = value.map(<[u8]>::len).filter(|length| *length > MAX_VALUE) {
             return too_long("the value", length, MAX_VALUE);
         }
-        // Before the write, so that an error means that nothing was written.
+        // Flush before the write, so that an error means that nothing was written.
         if self.held >= self.options.memory {
             self.flush()?;
         }
@@ -285,6 +311,10 @@ impl Store {
     }
 
     /// Returns the value of a key.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a table that may have the key is damaged or cannot be read.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.counts.lookups.fetch_add(1, Relaxed);
         if let Some(value) = self.memory.get(key) {
@@ -299,7 +329,12 @@ impl Store {
         Ok(None)
     }
 
-    /// Returns all values of a key that have not been merged away, the newest first; `None` for a deletion.
+    /// Returns all values of a key that have not been merged away, the newest first, with `None`
+    /// for a deletion.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a table is damaged or missing, or if one that may have the key cannot be read.
     pub fn history(&self, key: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
         self.counts.lookups.fetch_add(1, Relaxed);
         let mut all: Vec<_> = self.memory.get(key).cloned().into_iter().collect();
@@ -310,7 +345,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Reads a table, unless its filter says no.
+    /// Reads a table, unless its filter rules the key out.
     fn read(&self, slot: &Slot, key: &[u8], digest: Digest) -> Result<Option<Option<Vec<u8>>>> {
         let table = slot.table()?;
         if !table.filter.contains_digest(digest) {
@@ -323,7 +358,12 @@ impl Store {
         Ok(found)
     }
 
-    /// Returns all keys that are not deleted, in order, with their values. Reads every table.
+    /// Returns all keys that are not deleted in order, with their values. Reads every table.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a table is damaged or missing. The iterator returns an error if a block is damaged
+    /// or cannot be read.
     pub fn entries(&self) -> Result<impl Iterator<Item = Result<(Vec<u8>, Vec<u8>)>> + '_> {
         let memory = self.memory.iter().map(|(key, value)| Ok((key.clone(), value.clone())));
         let tables = self.newest_first.iter().map(Slot::table).collect::<Result<Vec<_>>>()?;
@@ -334,7 +374,11 @@ impl Store {
         }))
     }
 
-    /// Writes the entries in memory to a table, if there are any.
+    /// Writes the entries in memory to a new table, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the table cannot be written. The entries then stay in memory and in the log.
     pub fn flush(&mut self) -> Result<()> {
         if self.memory.is_empty() {
             return Ok(());
@@ -344,7 +388,8 @@ impl Store {
         let span = Span { first: number, last: number };
         let made = self.make(span, entries);
         if made.is_err() {
-            // If the table exists but could not be opened, its log would not be read again: accept no more writes.
+            // If the table exists but could not be opened, its log would not be read again, so
+            // accept no more writes.
             let gone = fs::remove_file(self.folder.join(span.file_name()));
             if gone.is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound)
                 && let Some(log) = &mut self.log
@@ -356,19 +401,28 @@ impl Store {
         self.memory.clear();
         self.held = 0;
         if let Some(log) = self.log.take() {
-            // The table is there: if its log stays for now, it will not be read again.
+            // The table exists, so a log that cannot be removed now is not read again.
             let _ = fs::remove_file(&log.path);
         }
         Ok(())
     }
 
-    /// Waits until all writes are on the disk, flushed to a table or not.
+    /// Waits until all writes are on disk, flushed to a table or not.
+    ///
+    /// # Errors
+    ///
+    /// Returns the system's error.
     pub fn sync(&self) -> Result<()> {
         self.log.as_ref().map_or(Ok(()), Log::sync)
     }
 
-    /// Makes one table of several that follow each other; 0 is the newest. Of a key the newest value is kept. Deleted keys are
-    /// forgotten if the oldest table is among them.
+    /// Merges consecutive tables into one; 0 is the newest. The newest value of each key is kept.
+    /// Deleted keys are dropped if the oldest table of the store is among the merged ones.
+    ///
+    /// # Errors
+    ///
+    /// Fails, and changes nothing, if the range is empty or out of bounds, if one of the tables is
+    /// damaged, or if the new table cannot be written.
     pub fn merge(&mut self, tables: Range<usize>) -> Result<()> {
         let count = self.newest_first.len();
         let Some(slots) = self.newest_first.get(tables.clone()).filter(|slots| !slots.is_empty()) else {
@@ -384,11 +438,12 @@ impl Store {
         let made = self.make(span, Merged::new(sources(merged)).filter(lives));
         let own = self.folder.join(span.file_name());
         if made.is_err() && !paths.contains(&own) {
-            // It would take the place of the others when the store is opened.
+            // Opening the store would prefer this table over those it covers.
             let _ = fs::remove_file(&own);
         }
         self.newest_first.splice(tables, [made?]);
-        // The new table covers them: a file that cannot be removed now is removed when the store is opened.
+        // The new table covers the others. Files that cannot be removed now are removed when the
+        // store is opened.
         for path in paths.iter().filter(|path| **path != own) {
             let _ = fs::remove_file(path);
         }
@@ -402,8 +457,14 @@ impl Store {
         Table::open(&path, span, &self.options).map(|table| Slot::Table(Box::new(table)))
     }
 
-    /// Gives up a table that is damaged or missing: its entries are lost, and older values count again. Its file, if there
-    /// is one, gets the ending `.damaged`. The other tables stay unchanged; 0 is the newest.
+    /// Gives up a damaged or missing table: its entries are lost, and older values become visible
+    /// again. Its file, if there is one, is renamed to end in `.damaged`. The other tables stay
+    /// unchanged; 0 is the newest.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the table is not damaged, its file cannot be renamed, or an empty table cannot be
+    /// written in its place.
     pub fn set_aside(&mut self, table: usize) -> Result<()> {
         let Some(Slot::Damaged { span, path, .. }) = self.newest_first.get(table) else {
             return Err(Error::parameter("table", table, "the number of one that is damaged"));
@@ -413,7 +474,8 @@ impl Store {
             fs::rename(path, aside).map_err(Error::io(path, "rename"))?;
         }
         let span = *span;
-        // A merge may have ended so late that its tables are still there: then they count again.
+        // If a merge was interrupted, the tables it covers are still there and become visible
+        // again.
         if self.newest_first.iter().any(|slot| slot.span() != span && span.covers(slot.span())) {
             self.newest_first.remove(table);
         } else {
@@ -445,7 +507,7 @@ impl Store {
         self.newest_first.iter().map(info).collect()
     }
 
-    /// Returns the cost of lookups since the store was opened.
+    /// Returns the costs of lookups since the store was opened.
     pub fn counts(&self) -> Counts {
         let AtomicCounts { lookups, skipped, read, wasted } = &self.counts;
         let [lookups, skipped, read, wasted] =
@@ -453,7 +515,8 @@ impl Store {
         Counts { lookups, asked: skipped + read, skipped, read, wasted }
     }
 
-    /// Bytes at the end of the log that were dropped when the store was opened: of a record that a crash has cut off.
+    /// Returns the number of bytes that were dropped from the end of the log when the store was
+    /// opened: an incomplete record that a crash left.
     pub fn torn(&self) -> u64 {
         self.torn
     }

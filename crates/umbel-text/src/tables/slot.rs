@@ -1,4 +1,4 @@
-//! The tables of a store in their order, whole or damaged.
+//! The tables of a store in order, intact or damaged.
 
 use super::Options;
 use super::table::Table;
@@ -7,10 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use umbel::file::FormatError;
 
-/// The largest number in the name of a file. A file with a larger one does not belong to a store.
+/// The upper limit of the numbers in file names. A file with a larger number does not belong to a
+/// store.
 pub(super) const MAX_FLUSHES: u64 = 1 << 48;
 
-/// The numbers of the flushes that a table has.
+/// The numbers of the flushes that a table covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub first: u64,
@@ -50,7 +51,7 @@ impl Slot {
         }
     }
 
-    /// Returns the table, or the error that names its damage.
+    /// Returns the table, or an error that describes its damage.
     pub fn table(&self) -> Result<&Table> {
         match self {
             Slot::Table(table) => Ok(table),
@@ -62,7 +63,8 @@ impl Slot {
     }
 }
 
-/// Opens the tables of these spans, the newest first. Removes tables that a merge covers, and notes missing ones.
+/// Opens the tables of these spans, the newest first. Removes tables covered by a merged one, and
+/// adds slots for missing tables.
 pub(super) fn open_all(folder: &Path, spans: Vec<Span>, options: &Options) -> Result<Vec<Slot>> {
     let mut slots: Vec<Slot> = spans
         .into_iter()
@@ -83,7 +85,7 @@ pub(super) fn open_all(folder: &Path, spans: Vec<Span>, options: &Options) -> Re
         }
         !needless
     });
-    // A damaged table that covers others that are still there is asked before them.
+    // After the reversal below, a damaged table comes before the tables it covers.
     slots.sort_by_key(|slot| (slot.span().last, slot.span().last - slot.span().first));
     let (mut all, mut next) = (Vec::new(), 1);
     for slot in slots {

@@ -1,4 +1,5 @@
-//! A sorted table on disk: its bytes, which the [store](super) describes, and how one key is found in them.
+//! A sorted table on disk: encoding, and the lookup of one key. The [store](super) documents the
+//! format.
 
 use super::{Options, Span};
 use crate::{Error, Result};
@@ -22,10 +23,10 @@ const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 6 * 8 + CHECKSUM_BYTES;
 /// The size at which a block is complete.
 const BLOCK_BYTES: usize = 4096;
 
-/// A key and its value; none if it was deleted.
+/// A key and its value, or `None` if the key was deleted.
 pub(super) type Entry = (Vec<u8>, Option<Vec<u8>>);
 
-/// The bytes of a table of these entries, which come in the order of their keys.
+/// Encodes a table of these entries, which are in the order of their keys.
 pub(super) fn encode(
     span: Span,
     entries: impl Iterator<Item = Result<Entry>>,
@@ -68,7 +69,7 @@ pub(super) fn encode(
     Ok(out)
 }
 
-/// Ends a block: its sum behind it, its length into the index.
+/// Ends a block: appends its checksum, and adds its length to the index.
 fn put_block(out: &mut Vec<u8>, index: &mut Vec<u8>, block: &mut Vec<u8>, blocks: &mut u64) {
     block.extend(sum_at(*blocks, block).to_le_bytes());
     put_varint(index, block.len() as u64);
@@ -76,7 +77,7 @@ fn put_block(out: &mut Vec<u8>, index: &mut Vec<u8>, block: &mut Vec<u8>, blocks
     *blocks += 1;
 }
 
-/// The filter of a table's keys, those of deleted ones among them.
+/// Builds the filter of a table's keys, including deleted ones.
 fn filter(digests: Vec<Digest>, options: &Options) -> Result<AnyFilter> {
     let spec = Spec::new((digests.len() as u64).max(1), options.rate)?.with_hasher(options.hasher.clone());
     Ok(AnyFilter::from_digests(Kind::Blocked, &spec, digests, &Construction::default())?)
@@ -90,7 +91,7 @@ struct BlockLocation {
     length: usize,
 }
 
-/// A table: filter and sparse index in memory, the blocks on disk.
+/// An open table, with its filter and sparse index in memory and its blocks on disk.
 #[derive(Debug)]
 pub(super) struct Table {
     pub span: Span,
@@ -100,12 +101,13 @@ pub(super) struct Table {
     pub tombstones: u64,
     pub filter: AnyFilter,
     index: Vec<BlockLocation>,
-    // To seek and to read have to be one step.
+    // Locked while a block is read, because seeking and reading have to be one step.
     file: Mutex<File>,
 }
 
 impl Table {
-    /// Opens a table: head, index and filter are read and verified, blocks when they are asked for.
+    /// Opens a table. Header, index and filter are read and verified now, blocks when they are
+    /// needed.
     pub fn open(path: &Path, span: Span, options: &Options) -> Result<Table> {
         let io = |doing| Error::io(path, doing);
         let mut file = File::open(path).map_err(io("open"))?;
@@ -137,7 +139,7 @@ impl Table {
         };
         table.filter = match kept.map(|loaded| loaded.filter) {
             Ok(Stored::Set(kept)) if kept.hasher() == &options.hasher => kept,
-            // It is damaged, or made with another hash. What it was made from is all there.
+            // The filter is damaged or has another hash, but it can be rebuilt from the entries.
             _ => table.rebuilt(options)?,
         };
         Ok(table)
@@ -148,7 +150,8 @@ impl Table {
         filter(self.entries().map(digest).collect::<Result<_>>()?, options)
     }
 
-    /// Reads the one block in which a key can be. `None` if it is not there; else what was written of it.
+    /// Looks a key up in the only block that can have it. Returns `None` if the table does not have
+    /// the key, and `Some(None)` if it was deleted.
     pub fn get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
         let after = self.index.partition_point(|location| location.first.as_slice() <= key);
         let Some(block) = after.checked_sub(1) else { return Ok(None) };
@@ -163,7 +166,7 @@ impl Table {
         Ok(None)
     }
 
-    /// All entries, in the order of their keys.
+    /// Returns all entries in the order of their keys.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry>> + '_ {
         (0..self.index.len()).flat_map(|block| match self.block_entries(block) {
             Ok(entries) => entries.into_iter().map(Ok).collect(),
@@ -187,7 +190,7 @@ impl Table {
             let key = fields.bytes(key)?;
             Some((key, if value == 0 { None } else { Some(fields.bytes(value - 1)?) }))
         };
-        read().ok_or_else(|| self.problem(invalid("an entry that is none")))
+        read().ok_or_else(|| self.problem(invalid("an invalid entry")))
     }
 
     /// Reads and verifies a block.
@@ -220,7 +223,7 @@ fn part(block: usize) -> String {
     format!("block {}", block + 1)
 }
 
-/// The header of a table, which has a checksum of its own.
+/// The header of a table, which has its own checksum.
 struct TableHeader {
     length: u64,
     span: Span,
@@ -236,9 +239,9 @@ impl TableHeader {
         let short = || FormatError::Length { expected: HEADER_BYTES as u64, found };
         match fields.array() {
             Some(magic) if &magic == MAGIC => {}
-            // A file may be cut anywhere.
+            // The file may be truncated anywhere.
             None if MAGIC.starts_with(bytes) => return Err(short()),
-            _ => return Err(invalid("it is no table")),
+            _ => return Err(invalid("it is not a table")),
         }
         let version = fields.u32().ok_or_else(short)?;
         if version != VERSION {
@@ -259,13 +262,13 @@ impl TableHeader {
             return Err(FormatError::Length { expected: length, found });
         }
         if block_bytes > length {
-            return Err(invalid("numbers that cannot be"));
+            return Err(invalid("impossible numbers"));
         }
         Ok(TableHeader { length, span: Span { first, last }, entries, tombstones, block_bytes, index_bytes })
     }
 }
 
-/// Reads and verifies the locations of the blocks.
+/// Parses and verifies the locations of the blocks.
 fn read_index(bytes: &[u8], block_bytes: u64) -> Result<Vec<BlockLocation>, FormatError> {
     let whole = bytes.split_last_chunk::<CHECKSUM_BYTES>();
     let damaged = || FormatError::Damaged { part: "the index".into() };
@@ -283,7 +286,7 @@ fn read_index(bytes: &[u8], block_bytes: u64) -> Result<Vec<BlockLocation>, Form
             let length = usize::try_from(length).ok()?;
             (ascending && length > CHECKSUM_BYTES).then_some(BlockLocation { first, offset, length })
         };
-        let location = read().ok_or_else(|| invalid("an index that is none"))?;
+        let location = read().ok_or_else(|| invalid("an invalid index"))?;
         locations.push(location);
     }
     if end != block_bytes {

@@ -1,7 +1,8 @@
-//! Text cut into tokens.
+//! Splits text into tokens.
 //!
-//! One tokeniser serves every search in this crate. An [`Alphabet`] selects the characters that make up its tokens, and a
-//! [`Normaliser`], or [`fold`], brings a token into one spelling. Bytes that are not UTF-8 separate tokens.
+//! One tokeniser serves every search in this crate. An [`Alphabet`] selects the characters of its
+//! tokens, and a [`Normaliser`], or [`fold`], brings a token into one spelling. Bytes that are not
+//! UTF-8 separate tokens.
 //!
 //! ```
 //! use umbel_text::tokens::{Alphabet, Tokens, fold};
@@ -24,7 +25,8 @@ use unicode_normalization::char::is_combining_mark;
 /// The characters that make up tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alphabet {
-    /// Letters, decimal digits and underscores of any script: the words of `grep -w` where text is UTF-8. Not `²` or `½`.
+    /// Letters, decimal digits and underscores of any script, which are the words of `grep -w` in a
+    /// UTF-8 locale. Excludes characters such as `²` and `½`.
     Words,
     /// ASCII letters, ASCII digits and underscores: the words of `grep -w` in the locale `C`.
     AsciiWords,
@@ -32,13 +34,13 @@ pub enum Alphabet {
     Identifiers,
     /// Letters, numbers and combining marks.
     Letters,
-    /// Letters, numbers and underscores, and behind them combining marks, soft hyphens, and apostrophes that another of
-    /// them follows.
+    /// Letters, numbers and underscores. After the first of them, a token may also have combining
+    /// marks, soft hyphens, and apostrophes that precede a letter or number.
     Prose,
 }
 
 impl Alphabet {
-    /// Returns whether a character belongs to tokens wherever it stands.
+    /// Returns whether a character belongs to tokens in any position.
     pub fn contains(self, character: char) -> bool {
         match u8::try_from(character).ok().filter(u8::is_ascii) {
             Some(byte) => matches!(self.classes()[usize::from(byte)], Class::Plain | Class::Capital),
@@ -46,7 +48,7 @@ impl Alphabet {
         }
     }
 
-    /// Returns whether a token can begin with this character beyond ASCII.
+    /// Returns whether a token can begin with this non-ASCII character.
     fn starts(self, character: char) -> bool {
         match self {
             Alphabet::Words => character.is_alphabetic() || is_decimal_digit(character),
@@ -58,19 +60,20 @@ impl Alphabet {
         }
     }
 
-    /// Returns whether a token goes on with this character beyond ASCII.
+    /// Returns whether a token can continue with this non-ASCII character.
     fn continues(self, character: char) -> bool {
         let follows = |c: char| self == Alphabet::Prose && (is_combining_mark(c) || c == SOFT_HYPHEN);
         self.starts(character) || follows(character)
     }
 
-    /// Returns whether an apostrophe before `rest` joins the two sides to one token.
+    /// Returns whether an apostrophe before `rest` joins its two sides into one token.
     fn joins(self, rest: &[u8]) -> bool {
         let (next, _) = bstr::decode_utf8(rest);
         self == Alphabet::Prose && next.is_some_and(char::is_alphanumeric)
     }
 
-    /// Returns the end of the token that begins at `start`, and whether it is [plain](Token::plain).
+    /// Returns the end of the token that begins at `start`, and whether it is
+    /// [plain](Token::plain).
     #[inline]
     pub(crate) fn token_end(self, text: &[u8], start: usize) -> (usize, bool) {
         let classes = self.classes();
@@ -93,8 +96,8 @@ impl Alphabet {
         (end, plain)
     }
 
-    /// Returns the length of the first character of `rest` if a token goes on with it. Out of line, so that the loop over
-    /// ASCII stays small.
+    /// Returns the length of the first character of `rest` if a token can continue with it. Out of
+    /// line, so that the loop over ASCII stays small.
     #[inline(never)]
     fn continued_by(self, rest: &[u8]) -> Option<usize> {
         let (character, length) = bstr::decode_utf8(rest);
@@ -116,18 +119,18 @@ impl Alphabet {
     }
 }
 
-/// The class of a byte. It classifies most characters without decoding them.
+/// The class of a byte, which classifies most characters without decoding them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// Between tokens.
+    /// Separates tokens.
     Separator,
     /// Part of a token, and unchanged by folding.
     Plain,
-    /// A capital letter of ASCII.
+    /// An ASCII capital letter.
     Capital,
-    /// Part of a token between two others.
+    /// Part of a token if the characters on both sides are.
     Apostrophe,
-    /// A byte of a longer character.
+    /// A byte of a character of several bytes.
     Multibyte,
 }
 
@@ -148,14 +151,14 @@ const fn classes(underscore: Class, apostrophe: Class, multibyte: Class) -> [Cla
     classes
 }
 
-/// Returns whether a character is a decimal digit of a script beside ASCII. Unicode's category Nd comes in tens, from zero
-/// to nine.
+/// Returns whether a character is a non-ASCII decimal digit. Unicode's category Nd comes in runs of
+/// ten, from zero to nine.
 fn is_decimal_digit(character: char) -> bool {
     let zeros = ZEROS.partition_point(|zero| *zero <= u32::from(character));
     zeros > 0 && u32::from(character) - ZEROS[zeros - 1] < 10
 }
 
-/// The zeros of Unicode 16, without that of ASCII.
+/// The zeros of Unicode 16, without the ASCII one.
 const ZEROS: [u32; 75] = [
     0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0,
     0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0, 0x1c40, 0x1c50,
@@ -166,19 +169,20 @@ const ZEROS: [u32; 75] = [
     0x1e950, 0x1fbf0,
 ];
 
-/// A token's place in its text.
+/// The location of a token in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// The first byte.
     pub start: usize,
     /// The byte after the last one.
     pub end: usize,
-    /// Whether [`fold`] certainly leaves the token unchanged. A token that is not plain may be unchanged, too.
+    /// Whether [`fold`] certainly leaves the token unchanged. Tokens that are not plain may also
+    /// stay unchanged.
     pub plain: bool,
 }
 
 impl Token {
-    /// Returns the token's bytes in its text. They are UTF-8.
+    /// Returns the range of the token's bytes in its text. These bytes are valid UTF-8.
     pub fn range(&self) -> Range<usize> {
         self.start..self.end
     }
@@ -193,7 +197,7 @@ pub struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Returns the tokens of a text.
+    /// Returns an iterator over the tokens of a text.
     pub fn new(text: &'a [u8], alphabet: Alphabet) -> Tokens<'a> {
         Tokens { text, alphabet, position: 0 }
     }
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_utf8_stand_between_words() {
+    fn invalid_utf8_separates_words() {
         assert_eq!(words(b"caf\xe9 \xffau\xc3 lait"), [&b"caf"[..], b"au", b"lait"]);
         assert_eq!(
             words("naïve—daß 東京".as_bytes()),
@@ -249,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn alphabets_differ_where_they_say() {
+    fn alphabets_differ_as_documented() {
         let text = "d'été ’tis 'n' x_1 c\u{ad}o ½ \u{301}a\u{301}";
         let tokens = |alphabet| -> Vec<&str> {
             Tokens::new(text.as_bytes(), alphabet).map(|token| &text[token.range()]).collect()
@@ -270,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_of_valid_text_are_what_splitting_gives(text in "[a-zA-Z0-9_ .äÖß—日\n]{0,60}") {
+        fn words_of_valid_text_match_splitting(text in "[a-zA-Z0-9_ .äÖß—日\n]{0,60}") {
             let split: Vec<&[u8]> = text
                 .split(|c| !Alphabet::Words.contains(c))
                 .filter(|word| !word.is_empty())
@@ -280,7 +284,7 @@ mod tests {
         }
 
         #[test]
-        fn words_of_ascii_are_what_splitting_gives(text: Vec<u8>) {
+        fn ascii_words_match_splitting(text: Vec<u8>) {
             let split: Vec<&[u8]> =
                 text.split(|byte| !is_ascii_word(*byte)).filter(|word| !word.is_empty()).collect();
             let tokens: Vec<&[u8]> =
@@ -289,7 +293,7 @@ mod tests {
         }
 
         #[test]
-        fn plain_words_are_left_alone_by_folding(text: Vec<u8>) {
+        fn folding_leaves_plain_words_unchanged(text: Vec<u8>) {
             for token in Tokens::new(&text, Alphabet::Words).filter(|token| token.plain) {
                 prop_assert_eq!(&fold(&text[token.range()])[..], &text[token.range()]);
             }

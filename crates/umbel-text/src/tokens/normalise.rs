@@ -1,19 +1,20 @@
-//! Normalisation: every way to write a token becomes one spelling.
+//! Brings the different spellings of a token into one normal form.
 
 use std::borrow::Cow;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-/// A hyphen that shows only where a line is broken.
+/// A hyphen that is visible only where a line is broken.
 pub(super) const SOFT_HYPHEN: char = '\u{ad}';
 
 /// A normal form for tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Normaliser {
-    /// NFC, the apostrophe of typewriters, and no soft hyphens; capitals stay. For words of a dictionary.
+    /// NFC with typewriter apostrophes and without soft hyphens; capitals stay. For the words of a
+    /// dictionary.
     Spelling,
     /// Lower case in NFC. For words that are compared between documents.
     Lowercase,
-    /// Lower case in NFKC, so that `ﬁ` is `fi`. For words that a person types to search.
+    /// Lower case in NFKC, so that `ﬁ` becomes `fi`. For words that a person types to search.
     Compatibility,
 }
 
@@ -33,7 +34,7 @@ impl Normaliser {
             _ if token.is_ascii() && !token.bytes().any(|byte| byte.is_ascii_uppercase()) => token.into(),
             _ if token.is_ascii() => token.to_ascii_lowercase().into(),
             Normaliser::Lowercase => nfc(token).to_lowercase().into(),
-            // NFKC may leave capitals, and lower case may leave NFKC.
+            // NFKC can produce capitals, and lower-casing can produce text that is not in NFKC.
             Normaliser::Compatibility => {
                 token.nfkc().flat_map(char::to_lowercase).nfkc().collect::<String>().into()
             }
@@ -49,12 +50,12 @@ fn spelling(token: &str) -> Cow<'_, str> {
     token
 }
 
-/// Replaces the apostrophes of printers by that of typewriters.
+/// Replaces typographic apostrophes by the typewriter apostrophe.
 pub(crate) fn to_apostrophe(c: char) -> char {
     if matches!(c, '\u{2019}' | '\u{02bc}') { '\'' } else { c }
 }
 
-/// Composes letters with their accents (NFC).
+/// Composes letters and their accents (NFC).
 pub(crate) fn nfc(text: &str) -> Cow<'_, str> {
     match is_nfc_quick(text.chars()) {
         IsNormalized::Yes => text.into(),
@@ -62,14 +63,15 @@ pub(crate) fn nfc(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns text in lower case. Bytes that are not UTF-8 stay as they are, and no other character becomes an ASCII one.
+/// Returns text in lower case. Bytes that are not UTF-8 stay as they are, and a non-ASCII character
+/// never becomes ASCII.
 pub fn fold(text: &[u8]) -> Vec<u8> {
     let mut folded = Vec::with_capacity(text.len());
     fold_into(text, &mut folded);
     folded
 }
 
-/// Appends text in lower case, as [`fold`] returns it.
+/// Appends text in lower case to `folded`; see [`fold`].
 pub fn fold_into(text: &[u8], folded: &mut Vec<u8>) {
     if text.is_ascii() {
         let start = folded.len();
@@ -87,8 +89,8 @@ pub fn fold_into(text: &[u8], folded: &mut Vec<u8>) {
 fn fold_character(character: char, folded: &mut Vec<u8>) {
     let mut utf8 = [0; 4];
     let mut lower = character.to_lowercase();
-    // The Kelvin sign would become a `k`, and `İ` an `i` with a dot that is not part of words. A token that is ASCII after
-    // folding must have been ASCII before.
+    // The Kelvin sign would become a `k`, and `İ` an `i` and a dot that is not part of words. But a
+    // token that is ASCII after folding must have been ASCII before.
     if lower.clone().any(|lower| lower.is_ascii()) && !character.is_ascii() {
         return folded.extend_from_slice(character.encode_utf8(&mut utf8).as_bytes());
     }
@@ -100,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folding_never_makes_ascii_of_what_is_not() {
+    fn folding_never_turns_other_characters_into_ascii() {
         for character in (128u32..0x11_0000).filter_map(char::from_u32) {
             let folded = fold(character.encode_utf8(&mut [0; 4]).as_bytes());
             assert!(!folded.is_ascii(), "{character:?}");

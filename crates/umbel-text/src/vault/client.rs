@@ -1,4 +1,4 @@
-//! The half of a vault that its owner runs: it has the keys.
+//! The owner's half of a vault, which has the keys.
 
 use super::document::{BadChunk, Contents, DocumentHead, MAX_PARTS, Sealer};
 use super::header::{self, Header, Stored};
@@ -19,7 +19,8 @@ use umbel::file::{self, Placing};
 
 /// The file with the vault's sealed key.
 const HEADER: &str = "vault";
-/// The longest name of a document: far longer than any path, and shorter than a sealed head.
+/// The maximum length of a document's name: far longer than any path, and shorter than a sealed
+/// head.
 const MAX_NAME_BYTES: usize = 1 << 16;
 /// Files of a vault are private, and never replaced.
 const PLACING: Placing = Placing { create_new: true, private: true, locked: false };
@@ -27,11 +28,11 @@ const PLACING: Placing = Placing { create_new: true, private: true, locked: fals
 /// The options of a new vault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// The cost of a guess of the passphrase.
+    /// The cost of guessing the passphrase once.
     pub cost: Cost,
-    /// The largest number of words in a part of an index.
+    /// The maximum number of words in a part of an index.
     pub words: u32,
-    /// The share of documents that match a word although they do not have it.
+    /// The share of documents that match a word that they do not have.
     pub rate: f64,
 }
 
@@ -51,7 +52,7 @@ pub struct Vault {
 /// A document, as its owner sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its id, which is the name of its file.
+    /// The id of the document, which is the name of its file.
     pub id: Id,
     /// The metadata of the document.
     pub head: DocumentHead,
@@ -62,11 +63,11 @@ pub struct Entry {
 pub struct Added {
     /// The document.
     pub entry: Entry,
-    /// The error at which decompression stopped, if any: only the words before it are in the index.
+    /// The error that stopped decompression, if any. Only the words before it are in the index.
     pub cut: Option<String>,
 }
 
-/// Words to look for.
+/// Words to search for.
 #[derive(Debug)]
 pub struct Query {
     words: Vec<String>,
@@ -88,18 +89,19 @@ impl Query {
 /// The result of a search.
 #[derive(Debug, Default)]
 pub struct SearchResult {
-    /// The documents that may have all words, or that do if they were read.
+    /// The documents that may have all words, or that certainly do if their contents were
+    /// confirmed.
     pub hits: Vec<Entry>,
-    /// The number of documents that the server took for hits, but that do not hold all words.
+    /// The number of documents that the server reported as hits, but that do not have all words.
     pub refuted: u64,
-    /// The number of documents.
+    /// The number of documents searched.
     pub asked: u64,
     /// The errors of documents that could not be searched.
     pub problems: Vec<Error>,
 }
 
 impl SearchResult {
-    /// Adds documents, each with whether it holds all words.
+    /// Adds documents, each with whether it has all words.
     fn add(&mut self, checked: impl IntoIterator<Item = (Entry, bool)>) {
         for (entry, holds) in checked {
             if holds { self.hits.push(entry) } else { self.refuted += 1 }
@@ -110,6 +112,10 @@ impl SearchResult {
 
 impl Vault {
     /// Returns whether a directory has a vault.
+    ///
+    /// # Errors
+    ///
+    /// Returns the system's error.
     pub fn exists(folder: impl AsRef<Path>) -> Result<bool> {
         let path = folder.as_ref().join(HEADER);
         match fs::symlink_metadata(&path) {
@@ -121,8 +127,12 @@ impl Vault {
         }
     }
 
-    /// Fails if a new vault cannot be made in a directory, which has to be empty. To be called before a passphrase is asked
-    /// for.
+    /// Checks that a new vault can be created in a directory, which must be empty or not exist.
+    /// Call this before asking the user for a passphrase.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory already has a vault, holds other files, or cannot be listed.
     pub fn check_free(folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
         match fs::read_dir(folder) {
@@ -135,7 +145,12 @@ impl Vault {
         }
     }
 
-    /// Makes a vault in a new directory, or in one with nothing in it.
+    /// Creates a vault in a new or empty directory.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an option is out of range, the directory is not empty, the header cannot be
+    /// written, or the system lacks memory or random numbers.
     pub fn create(folder: impl AsRef<Path>, passphrase: &Passphrase, options: &Options) -> Result<Vault> {
         let folder = folder.as_ref();
         let shape = IndexShape::for_rate(options.words, options.rate)?;
@@ -147,6 +162,11 @@ impl Vault {
     }
 
     /// Opens the vault in a directory.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no vault, its header is damaged or was written by a newer version, the
+    /// passphrase is wrong, or memory is short.
     pub fn open(folder: impl AsRef<Path>, passphrase: &Passphrase) -> Result<Vault> {
         let folder = folder.as_ref();
         let stored = stored(folder)?;
@@ -156,12 +176,17 @@ impl Vault {
     }
 
     /// Returns the public header of the vault in a directory.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no vault, or its header is damaged or was written by a newer version.
     pub fn header_of(folder: impl AsRef<Path>) -> Result<Header> {
         Ok(stored(folder.as_ref())?.header)
     }
 
-    /// Returns the file with the sealed key of the vault in a directory. A process that changes a vault should lock this
-    /// file, so that two of them see each other's changes.
+    /// Returns the path of the file with the sealed key of the vault in a directory. A process that
+    /// changes a vault should lock this file, so that concurrent processes see each other's
+    /// changes.
     pub fn header_path(folder: impl AsRef<Path>) -> PathBuf {
         folder.as_ref().join(HEADER)
     }
@@ -171,19 +196,29 @@ impl Vault {
         &self.header
     }
 
-    /// Returns the half that needs no key.
+    /// Returns the half of the vault that needs no key.
     pub fn server(&self) -> &Server {
         &self.server
     }
 
-    /// Encrypts a document and its words, and puts it into the vault once all of it is on the disk. A document that is
-    /// compressed with gzip or zstd is stored as it is, and indexed by its decompressed words.
+    /// Encrypts a document and its words, and adds it to the vault once all of it is on disk. A
+    /// document compressed with gzip or zstd is stored as it is, and indexed by its decompressed
+    /// words.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name is too long, the document cannot be read or has too many words, or the
+    /// vault cannot be written to. Nothing is added then.
     pub fn add(&self, name: &[u8], modified: Option<SystemTime>, from: impl Read + Send) -> Result<Added> {
         self.replace(name, modified, from, &[])
     }
 
-    /// Adds a document, and removes others once it is safe. A listing of the vault meanwhile has either the new document or
-    /// the others.
+    /// Adds a document, and then removes others. A concurrent listing of the vault has either the
+    /// new document or the others.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Vault::add`], or if one of the others cannot be removed.
     pub fn replace(
         &self,
         name: &[u8],
@@ -207,7 +242,7 @@ impl Vault {
             let mut found = HashSet::new();
             let most = u64::from(self.header.shape.words()) * u64::from(MAX_PARTS);
             let read = read_words(&mut tee, &mut found, most);
-            // The vault gets the whole document, even if reading its words stopped early.
+            // The vault stores the whole document, even if reading its words stopped early.
             let drained = io::copy(&mut tee, &mut io::sink());
             let Tee { from: _, to: sealer, failed: went_wrong } = { tee };
             match went_wrong {
@@ -237,7 +272,7 @@ impl Vault {
             sealer.finish(&self.keys, &self.header.shape, &head, &parts).map_err(failed())?;
             added = Some(Added { entry: Entry { id, head }, cut });
             if !others.is_empty() {
-                // Flush before the lock, since it takes long.
+                // Flush before taking the lock, since flushing takes long.
                 file.sync_all().map_err(failed())?;
                 locked = self.server.listing(File::lock);
             }
@@ -251,11 +286,11 @@ impl Vault {
         added.ok_or_else(|| Error::damaged(&path, "it was not written"))
     }
 
-    /// Returns the parts of the index of a document with these words, all equally full.
+    /// Builds the parts of the index of a document with these words, all equally full.
     fn index(&self, id: &Id, words: HashSet<String>, noise: &mut Noise) -> Vec<Index> {
         let shape = &self.header.shape;
         let mut words: Vec<String> = words.into_iter().collect();
-        // The part of a word must not reveal its place in the document.
+        // The part that holds a word must not reveal its position in the document.
         words.sort_unstable();
         noise.shuffle(&mut words);
         let trapdoors: Vec<Trapdoor> = words.par_iter().map(|word| self.keys.index.trapdoor(word)).collect();
@@ -269,14 +304,23 @@ impl Vault {
         parts
     }
 
-    /// Returns all documents, in the order in which they were added, and the errors of those that cannot be read.
+    /// Returns all documents in the order in which they were added, and the errors of those that
+    /// cannot be read.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory cannot be listed.
     pub fn entries(&self) -> Result<(Vec<Entry>, Vec<Error>)> {
         let (mut entries, problems) = self.server.each(|id| self.entry(id))?;
         entries.sort_by(|a, b| (a.head.added, &a.head.name, a.id).cmp(&(b.head.added, &b.head.name, b.id)));
         Ok((entries, problems))
     }
 
-    /// Returns a document.
+    /// Returns the entry of a document.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the document does not exist, is damaged, or cannot be read.
     pub fn entry(&self, id: &Id) -> Result<Entry> {
         let head = self.server.open(id)?.head(&self.keys, &self.header.shape)?;
         Ok(Entry { id: *id, head })
@@ -289,12 +333,13 @@ impl Vault {
         Ok((head, contents))
     }
 
-    /// Writes the contents of a document. Every part is checked before it is written, but a later part may turn out to be
-    /// damaged: [`check`](Vault::check) the document first, or write to a place that can be discarded.
+    /// Writes the contents of a document. Every chunk is verified before it is written, but a later
+    /// one may turn out to be damaged. [`check`](Vault::check) the document first, or write to a
+    /// location that can be discarded.
     ///
     /// # Errors
     ///
-    /// [`Error::Output`] if the writer fails; any other error is about the document.
+    /// Returns [`Error::Output`] if the writer fails. Any other error is about the document.
     pub fn read(&self, id: &Id, to: &mut impl Write) -> Result<()> {
         let (_, mut contents) = self.contents(id)?;
         let mut buffer = vec![0; super::CHUNK];
@@ -306,8 +351,12 @@ impl Vault {
         }
     }
 
-    /// Writes the contents of a document to a new file, wholly or not at all; `replace` says whether the file may be there
-    /// already.
+    /// Writes the contents of a document to a file, completely or not at all. `replace` allows an
+    /// existing file to be replaced.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the document is damaged or cannot be read, or if the file cannot be written.
     pub fn save(&self, id: &Id, path: &Path, replace: bool) -> Result<()> {
         let placing = Placing { create_new: !replace, private: true, locked: false };
         file::save_with(path, placing, |file| {
@@ -319,13 +368,22 @@ impl Vault {
         Ok(())
     }
 
-    /// Reads all of a document, and fails if it is damaged.
+    /// Reads and verifies a whole document.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the document is damaged or cannot be read.
     pub fn check(&self, id: &Id) -> Result<()> {
         // A sink cannot fail, so an error is about the document.
         self.read(id, &mut io::sink())
     }
 
-    /// Reads all documents, and returns the number of intact ones and the errors of the others.
+    /// Reads and verifies all documents. Returns the number of intact ones and the errors of the
+    /// others.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory cannot be listed.
     pub fn check_all(&self) -> Result<(usize, Vec<Error>)> {
         let (whole, problems) = self.server.each(|id| self.check(id))?;
         Ok((whole.len(), problems))
@@ -339,7 +397,11 @@ impl Vault {
         }
     }
 
-    /// Removes a document from the vault. Copies of its file may still be elsewhere.
+    /// Removes a document from the vault. Copies of its file may still exist elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be removed.
     pub fn remove(&self, id: &Id) -> Result<()> {
         self.unlink(id)?;
         self.flush_folder();
@@ -358,7 +420,11 @@ impl Vault {
         }
     }
 
-    /// Returns the query for all words of the texts. Fails for a text without words.
+    /// Creates a query for all words of the texts.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a text has no words.
     pub fn query(&self, texts: &[impl AsRef<str>]) -> Result<Query> {
         let mut all = Vec::new();
         for text in texts.iter().map(AsRef::as_ref) {
@@ -374,10 +440,15 @@ impl Vault {
         Ok(Query { words: all, trapdoors })
     }
 
-    /// Queries the server, and opens the heads of the hits. With `confirm`, also reads these documents, and keeps only those
-    /// with all words.
+    /// Searches all documents, and opens the heads of the hits. With `confirm`, also reads these
+    /// documents and drops those without all words.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory cannot be listed. Errors of single documents are in
+    /// [`SearchResult::problems`].
     pub fn search(&self, query: &Query, confirm: bool) -> Result<SearchResult> {
-        // One by one, so that a document that is replaced meanwhile is searched again.
+        // Open each hit at once, so that a document that is replaced meanwhile is searched again.
         let (asked, problems) = self.server.each(|id| {
             let may = self.server.open(id)?.may_contain(&query.trapdoors)?;
             if may { self.look(id, query, confirm).map(Some) } else { Ok(None) }
@@ -391,7 +462,13 @@ impl Vault {
         Ok(found)
     }
 
-    /// Opens the documents of a server's answer.
+    /// Opens the documents of a server's answer. With `confirm`, also reads them and drops those
+    /// without all words.
+    ///
+    /// # Errors
+    ///
+    /// The search itself does not fail. Errors of single documents are in
+    /// [`SearchResult::problems`].
     pub fn reveal(
         &self,
         query: &Query,
@@ -412,14 +489,15 @@ impl Vault {
         Ok(found)
     }
 
-    /// Opens a hit of the server, and returns whether the document has all words. Without `confirm`, trusts the server.
+    /// Opens a hit of the server. Returns its entry, and whether the document has all words.
+    /// Without `confirm`, trusts the server.
     fn look(&self, id: &Id, query: &Query, confirm: bool) -> Result<(Entry, bool)> {
         let entry = self.entry(id)?;
         let holds = !confirm || self.holds(&entry, &query.words)?;
         Ok((entry, holds))
     }
 
-    /// Reads a document, and returns whether it has all words.
+    /// Reads a document. Returns whether it has all words.
     fn holds(&self, entry: &Entry, words: &[String]) -> Result<bool> {
         if !entry.head.is_text {
             return Ok(false);
@@ -434,14 +512,14 @@ impl Vault {
         });
         match tee.failed {
             Some(Failed::Reading(error) | Failed::Writing(error)) => Err(self.failed(&entry.id, error)),
-            // Decompression stops where it stopped when the document was added.
+            // Decompression stops at the same point as when the document was added.
             None => Ok(missing.is_empty() && read.unwrap_or(true)),
         }
     }
 }
 
-/// Reads the words of a document, decompressed, and returns whether it is text. Stops collecting after `most` words and
-/// one more.
+/// Reads the words of a document, decompressed. Returns whether the document is text. Stops
+/// collecting when there is one word more than `most`.
 fn read_words(from: &mut (impl Read + Send), found: &mut HashSet<String>, most: u64) -> io::Result<bool> {
     let (_, text) = content::decompressed(from)?;
     tokens::read(text, |word| {
@@ -458,7 +536,8 @@ fn stored(folder: &Path) -> Result<Stored> {
     })
 }
 
-/// Returns the error for a directory without a header. If it has documents, it was a vault.
+/// Returns the error for a directory without a header. If the directory has documents, it was a
+/// vault.
 fn lost_or(error: Error, folder: &Path) -> Error {
     match Server::new(folder).documents() {
         Ok(documents) if !documents.is_empty() => Error::HeaderLost { path: folder.join(HEADER) },
@@ -477,7 +556,7 @@ fn make_folder(folder: &Path) -> Result<()> {
     }
 }
 
-/// Returns the seconds since 1970, negative before it.
+/// Returns the seconds since 1970, negative for earlier times.
 fn seconds(time: SystemTime) -> i64 {
     match time.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_secs()).unwrap_or(i64::MAX),

@@ -1,9 +1,10 @@
-//! The file of a document: its contents in sealed chunks, its sealed head, and its indexes, which are for the server.
-//! `docs/vault.md` in the repository describes the bytes.
+//! The file of a document: its contents in sealed chunks, its sealed head, and its indexes, which
+//! are for the server. `docs/vault.md` in the repository describes the format.
 //!
-//! Contents are sealed as they are read, with the STREAM construction (Hoang, Reyhanitabar, Rogaway and Vizár 2015): the
-//! nonce of a chunk is the document, the number of the chunk and whether it is the last, so that none can be left out,
-//! moved, or taken from another document. The head vouches for everything that is not sealed.
+//! Contents are sealed as they are read, with the STREAM construction (Hoang, Reyhanitabar, Rogaway
+//! and Vizár 2015). The nonce of a chunk consists of the document's id, the number of the chunk and
+//! whether it is the last, so that no chunk can be removed, moved, or taken from another document.
+//! The head authenticates everything that is not sealed.
 
 use super::keys::{Cipher, Keys};
 use super::zidx::{Id, Index, IndexShape, Trapdoor};
@@ -18,27 +19,28 @@ const MAGIC: &[u8; 8] = b"UMBELDOC";
 const VERSION: u32 = 1;
 /// The size of the start of a file: magic, version, four zeros, and the id.
 const FRONT_BYTES: usize = 32;
-/// The size of the end of a file: lengths of the contents and of the head, parts, bits of a part, and the checksum.
+/// The size of the end of a file: lengths of the contents and of the head, number of parts, bits of
+/// a part, and the checksum.
 const TRAILER_BYTES: usize = 32;
 const CHECKSUM_BYTES: usize = 8;
-/// The number of bytes that are sealed at once.
+/// The number of bytes in a sealed chunk, before encryption.
 pub const CHUNK: usize = 1 << 16;
 const TAG_BYTES: usize = 16;
-/// The longest sealed head: far longer than the longest name.
+/// The maximum size of a sealed head, far longer than the longest name needs.
 const MAX_HEAD_BYTES: u64 = 1 << 17;
-/// The multiple to which a head is padded, so that the length of a name hardly shows.
+/// The multiple to which a head is padded, so that the length of a name is hardly visible.
 const HEAD_STEP_BYTES: usize = 256;
-/// The size of the numbers of a head, which come before the name.
+/// The size of the numbers in a head, which precede the name.
 const HEAD_NUMBER_BYTES: usize = 8 + 8 + 8 + 8 + 1 + 4;
 /// The length to which shorter contents are padded.
 const MIN_CONTENT_BYTES: u64 = 1024;
-/// The most parts of the index of a document.
+/// The maximum number of parts of a document's index.
 pub const MAX_PARTS: u32 = 4096;
-/// The most bits of a part. The shape of a vault has no more.
+/// The maximum number of bits in a part. The shape of a vault has no more.
 const MAX_PART_BITS: u64 = 1 << 27;
 
-/// So long are contents of this length when they are sealed, without the tags: at most 12 % longer, and told to very few
-/// bits (Padmé, Nikitin and others 2019).
+/// Returns the padded length of contents of this length, without the tags. It is at most 12 %
+/// longer, and reveals only a few bits of the length (Padmé, Nikitin and others 2019).
 pub fn padded(length: u64) -> u64 {
     let length = length.max(MIN_CONTENT_BYTES);
     let exponent = length.ilog2();
@@ -49,7 +51,7 @@ pub fn padded(length: u64) -> u64 {
 /// The metadata of a document, which only the owner can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentHead {
-    /// The name under which the document was added, which may be any bytes.
+    /// The name under which the document was added. It may be any bytes.
     pub name: Vec<u8>,
     /// The size of the document in bytes.
     pub size: u64,
@@ -57,7 +59,7 @@ pub struct DocumentHead {
     pub modified: Option<i64>,
     /// The time at which the document was added, in seconds since 1970.
     pub added: i64,
-    /// The number of different words.
+    /// The number of distinct words.
     pub words: u64,
     /// Whether the document is text. Other documents have no words.
     pub is_text: bool,
@@ -92,7 +94,7 @@ impl DocumentHead {
     }
 }
 
-/// The nonce of a chunk, or of the head.
+/// Returns the nonce of a chunk or of the head.
 fn nonce(id: &Id, purpose: &[u8; 3], number: u32, last: bool) -> [u8; 24] {
     let mut nonce = [0; 24];
     nonce[..16].copy_from_slice(&id.0);
@@ -110,7 +112,7 @@ fn front(id: &Id) -> [u8; FRONT_BYTES] {
     bytes
 }
 
-/// Contents on their way into a file.
+/// Seals contents and writes them to a file.
 pub(super) struct Sealer<'a, W> {
     cipher: &'a Cipher,
     id: Id,
@@ -119,7 +121,7 @@ pub(super) struct Sealer<'a, W> {
     number: u32,
     /// The size of the contents so far.
     pub size: u64,
-    /// Bytes that were written for them.
+    /// The number of bytes written for them.
     sealed: u64,
 }
 
@@ -130,7 +132,7 @@ impl<'a, W: Write> Sealer<'a, W> {
         Ok(Sealer { cipher: &keys.content, id, to, chunk, number: 0, size: 0, sealed: 0 })
     }
 
-    /// Seals more of the contents.
+    /// Adds more contents.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.size += bytes.len() as u64;
         self.fill(bytes)
@@ -138,7 +140,7 @@ impl<'a, W: Write> Sealer<'a, W> {
 
     fn fill(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            // Not before more comes is it known that a chunk is not the last.
+            // Whether a full chunk is the last one is known only when more bytes arrive.
             if self.chunk.len() == CHUNK {
                 self.seal(false)?;
             }
@@ -160,7 +162,7 @@ impl<'a, W: Write> Sealer<'a, W> {
         Ok(())
     }
 
-    /// Writes what is left, the head and the indexes.
+    /// Writes the last chunk, the head and the indexes.
     pub fn finish(
         mut self,
         keys: &Keys,
@@ -196,7 +198,8 @@ impl<'a, W: Write> Sealer<'a, W> {
     }
 }
 
-/// Opens a file of a vault. Whoever keeps the vault may have put anything in its place, and a pipe would wait for ever.
+/// Opens a file of a vault. The server may have replaced it with anything, and opening a pipe would
+/// block forever.
 pub(super) fn open_regular(path: &Path) -> Result<File> {
     if !fs::metadata(path).map_err(Error::io(path, "open"))?.is_file() {
         return Err(Error::damaged(path, "it is not a regular file"));
@@ -204,13 +207,13 @@ pub(super) fn open_regular(path: &Path) -> Result<File> {
     File::open(path).map_err(Error::io(path, "open"))
 }
 
-/// A document in a vault, as whoever keeps it sees it.
+/// A document in a vault, as the server sees it.
 #[derive(Debug)]
 pub(super) struct Document {
     pub path: PathBuf,
     pub id: Id,
     file: File,
-    /// Bytes of the sealed contents and of the sealed head.
+    /// The sizes in bytes of the sealed contents and of the sealed head.
     pub content: u64,
     head: u64,
     pub parts: u32,
@@ -220,7 +223,7 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Opens the file of a document. Its numbers are checked against its length.
+    /// Opens the file of a document, and checks its numbers against its length.
     pub fn open(path: &Path, id: Id) -> Result<Document> {
         let damaged = |what: &str| Error::damaged(path, what);
         let mut file = open_regular(path)?;
@@ -267,7 +270,7 @@ impl Document {
         })
     }
 
-    /// Looks at each part of the index, and then checks that all of it is as it was written.
+    /// Calls `look` with each part of the index, and then verifies the checksum of all parts.
     fn parts(&mut self, mut look: impl FnMut(u32, &Index)) -> Result<[u8; 32]> {
         let size = self.bits / 8;
         let start = FRONT_BYTES as u64 + self.content + self.head;
@@ -288,7 +291,7 @@ impl Document {
         Ok(hash)
     }
 
-    /// Whether all words of the trapdoors may be in it.
+    /// Returns whether the document may have the words of all trapdoors.
     pub fn may_contain(&mut self, trapdoors: &[Trapdoor]) -> Result<bool> {
         let id = self.id;
         let mut found = vec![false; trapdoors.len()];
@@ -300,14 +303,14 @@ impl Document {
         Ok(found.into_iter().all(|found| found))
     }
 
-    /// Bits of the index that are set, and all bits.
+    /// Returns the number of bits of the index that are set, and the number of all bits.
     pub fn fill(&mut self) -> Result<[u64; 2]> {
         let mut ones = 0;
         self.parts(|_, index| ones += index.ones())?;
         Ok([ones, u64::from(self.parts) * self.bits])
     }
 
-    /// What its owner wrote about it.
+    /// Decrypts the head.
     pub fn head(&mut self, keys: &Keys, shape: &IndexShape) -> Result<DocumentHead> {
         let hash = self.parts(|_, _| ())?;
         let mut sealed = vec![0; self.head as usize];
@@ -320,7 +323,8 @@ impl Document {
         head.ok_or_else(|| Error::damaged(&self.path, "its head makes no sense"))
     }
 
-    /// Its contents, of which nothing is given away before it is checked.
+    /// Returns a reader of the contents, which verifies every chunk before it returns any byte of
+    /// it.
     pub fn contents<'a>(self, keys: &'a Keys, head: &DocumentHead) -> Result<Contents<'a>> {
         let Document { path, id, mut file, content, .. } = self;
         file.seek(SeekFrom::Start(FRONT_BYTES as u64)).map_err(Error::io(&path, "read"))?;
@@ -338,21 +342,21 @@ impl Document {
     }
 }
 
-/// Contents on their way out of a file.
+/// Reads and decrypts contents.
 pub(super) struct Contents<'a> {
     file: File,
     cipher: &'a Cipher,
     id: Id,
-    /// Sealed bytes that are still to be read.
+    /// The number of sealed bytes still to be read.
     sealed: u64,
-    /// Bytes of the contents that are still to be read; what follows was only filled up.
+    /// The number of bytes of contents still to be read. Padding follows them.
     size: u64,
     number: u32,
     chunk: Vec<u8>,
     at: usize,
 }
 
-/// A chunk that is not what was written.
+/// The error for a chunk that is not what was written.
 #[derive(Debug)]
 pub(super) struct BadChunk(u32);
 
@@ -365,7 +369,7 @@ impl fmt::Display for BadChunk {
 impl std::error::Error for BadChunk {}
 
 impl Contents<'_> {
-    /// The next chunk, checked.
+    /// Reads and verifies the next chunk.
     fn next(&mut self) -> io::Result<()> {
         let bad = |number| io::Error::new(io::ErrorKind::InvalidData, BadChunk(number));
         let length = self.sealed.min((CHUNK + TAG_BYTES) as u64);
@@ -387,7 +391,8 @@ impl Contents<'_> {
 
 impl Read for Contents<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // To the last chunk, even if it holds nothing but what was filled up: only that one tells that none is missing.
+        // Read up to the last chunk even if it contains only padding: it alone shows that no chunk
+        // is missing.
         while self.at == self.chunk.len() && self.sealed > 0 {
             self.next()?;
         }
@@ -406,7 +411,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_hardly_show_and_cost_little() {
+    fn padding_hides_lengths_at_little_cost() {
         assert_eq!((padded(0), padded(1), padded(1024)), (1024, 1024, 1024));
         let mut told = std::collections::BTreeSet::new();
         for length in (1024..2_000_000).step_by(7) {
@@ -419,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_comes_back() {
+    fn a_head_survives_a_round_trip() {
         for name in [&b""[..], b"notes.txt", b"\xff\x00/..", &[b'n'; 5000]] {
             for modified in [None, Some(-5), Some(1_700_000_000)] {
                 let head = DocumentHead {

@@ -1,5 +1,5 @@
-//! The file `vault` of a vault: what the passphrase needs to open it, and the shape of its indexes. `docs/vault.md` in the
-//! repository describes the bytes.
+//! The header of a vault, in its file `vault`: the parameters that open it with the passphrase, and
+//! the shape of its indexes. `docs/vault.md` in the repository describes the format.
 
 use super::document::open_regular;
 use super::keys::{Cipher, Cost, Passphrase};
@@ -19,16 +19,16 @@ const SEALED_KEY_BYTES: usize = 32 + 16;
 const CHECKSUM_BYTES: usize = 8;
 const HEADER_BYTES: usize = OPEN_BYTES + NONCE_BYTES + SEALED_KEY_BYTES + CHECKSUM_BYTES;
 
-/// What everybody may know of a vault.
+/// The public properties of a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What a guess of the passphrase costs.
+    /// The cost of guessing the passphrase once.
     pub cost: Cost,
-    /// What all indexes have in common.
+    /// The shape of all indexes.
     pub shape: IndexShape,
 }
 
-/// A key, and the bytes of a header in which it is sealed.
+/// Creates a key and the header in which it is sealed.
 pub(super) fn create(header: &Header, passphrase: &Passphrase) -> Result<(Zeroizing<[u8; 32]>, Vec<u8>)> {
     let mut key = Zeroizing::new([0; 32]);
     getrandom::fill(&mut key[..])?;
@@ -60,7 +60,7 @@ fn sum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     hash.first_chunk().copied().unwrap_or_default()
 }
 
-/// A header as it was read.
+/// A header that was read from a file.
 pub(super) struct Stored {
     pub header: Header,
     bytes: [u8; HEADER_BYTES],
@@ -83,7 +83,7 @@ impl Stored {
         Stored::parse(&bytes, path)
     }
 
-    /// Everything in it is checked before it is believed: whoever keeps the vault may have written it.
+    /// Parses a header. Checks every field, because the server may have written it.
     fn parse(bytes: &[u8], path: &Path) -> Result<Stored> {
         if !bytes.starts_with(MAGIC) {
             return Err(Error::damaged(path, "it is not the header of a vault"));
@@ -107,11 +107,11 @@ impl Stored {
         let bits = u64::from(number(48)?) | u64::from(number(52)?) << 32;
         match shape {
             Ok(shape) if shape.bits() == bits => Ok(Stored { header: Header { cost, shape }, bytes, salt }),
-            _ => Err(Error::damaged(path, "its indexes cannot be")),
+            _ => Err(Error::damaged(path, "its indexes have an impossible shape")),
         }
     }
 
-    /// The key of the vault, if the passphrase is right.
+    /// Returns the key of the vault.
     pub fn open(&self, folder: &Path, passphrase: &Passphrase) -> Result<Zeroizing<[u8; 32]>> {
         let wrong = || Error::WrongPassphrase { path: folder.to_owned() };
         let cipher = Cipher::new(&*passphrase.key(&self.salt, &self.header.cost)?);
@@ -128,14 +128,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_header_makes_anybody_take_much_or_believe_anything() {
+    fn hostile_headers_are_refused_and_cost_little() {
         let passphrase = Passphrase::new(Zeroizing::new(b"open".to_vec())).unwrap();
         let header = Header { cost: Cost::WEAKEST, shape: IndexShape::new(100, 10).unwrap() };
         let (key, bytes) = create(&header, &passphrase).unwrap();
         let (folder, path) = (Path::new("v"), Path::new("v/vault"));
         let stored = Stored::parse(&bytes, path).unwrap();
         assert_eq!((stored.header, *stored.open(folder, &passphrase).unwrap()), (header, *key));
-        // Damage is noticed before the passphrase is asked for.
+        // Damage is detected before a passphrase is needed.
         for bit in 0..bytes.len() * 8 {
             let mut bytes = bytes.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
@@ -143,7 +143,7 @@ mod tests {
         }
         assert!((0..bytes.len()).all(|end| Stored::parse(&bytes[..end], path).is_err()));
         assert!(Stored::parse(&[&bytes[..], b"x"].concat(), path).is_err());
-        // Whoever makes the checksum right again still meets the sealed key, or the limits.
+        // With a corrected checksum, the sealed key or the limits still detect the change.
         let altered = |at: usize, value: u32| {
             let mut bytes = bytes[..HEADER_BYTES - CHECKSUM_BYTES].to_vec();
             bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());

@@ -1,13 +1,14 @@
-//! What not to do: a plain filter of a document's words, beside the encrypted document.
+//! An example of what not to do: a plain filter of a document's words beside the encrypted
+//! document.
 
 use crate::Result;
 use umbel::sizing::{KPolicy, Params};
 use umbel::{Bloom, Hasher, Standard};
 
-/// **Not secret.** A plain Bloom filter of words, as a server would be given it by the simple scheme: for demonstrations of
-/// the attack on it, and for nothing else. No command of umbel uses it.
+/// **Not secret.** Builds a plain Bloom filter of words, as the naive scheme would hand it to a
+/// server. It serves only to demonstrate the attack on that scheme. No command of umbel uses it.
 ///
-/// Its hash is public, so whoever has the filter can try every word of a dictionary:
+/// Its hash is public, so anyone who has the filter can try every word of a dictionary:
 ///
 /// ```
 /// use umbel::Filter;
@@ -18,6 +19,10 @@ use umbel::{Bloom, Hasher, Standard};
 /// assert_eq!(read, ["attack", "dawn"]);
 /// # Ok::<(), umbel_text::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// Fails if the rate is out of range or memory is short.
 pub fn insecure_demo<'a>(words: impl IntoIterator<Item = &'a str>, rate: f64) -> Result<Bloom<Standard>> {
     let words: Vec<&str> = words.into_iter().collect();
     let Params { bits, hashes, .. } = Params::for_capacity(words.len().max(1) as u64, rate, KPolicy::Round)?;

@@ -1,7 +1,7 @@
-//! From a passphrase to the keys of a vault.
+//! Derives the keys of a vault from a passphrase.
 //!
-//! Argon2id makes a key of the passphrase, and that key opens the vault's own key, which is random. Of this one HMAC makes a
-//! key for each purpose.
+//! Argon2id turns the passphrase into a key, which opens the vault's own random key. HMAC derives a
+//! key for each purpose from that.
 
 use super::zidx::{IndexKey, Prf};
 use crate::{Error, Result};
@@ -12,26 +12,29 @@ use std::fmt;
 use unicode_normalization::UnicodeNormalization;
 use zeroize::Zeroizing;
 
-/// What Argon2id takes to make a key of a passphrase: so much has to be spent on every guess.
+/// The cost of turning a passphrase into a key with Argon2id, which an attacker has to spend on
+/// every guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Memory, in KiB.
+    /// The memory in KiB.
     pub memory: u32,
-    /// How often it is gone through.
+    /// The number of passes over the memory.
     pub passes: u32,
-    /// Lanes, which could be worked on at the same time.
+    /// The number of lanes that can be computed in parallel.
     pub lanes: u32,
 }
 
 impl Cost {
-    /// What RFC 9106 recommends where memory is dear: 64 MiB, three passes, four lanes.
+    /// The recommendation of RFC 9106 for systems with little memory: 64 MiB, three passes, four
+    /// lanes.
     pub const DEFAULT: Cost = Cost { memory: 64 << 10, passes: 3, lanes: 4 };
-    /// For tests alone: a passphrase under it is guessed at the speed of a hash.
+    /// For tests only: passphrases can be guessed at the speed of a plain hash.
     pub const WEAKEST: Cost = Cost { memory: 32, passes: 1, lanes: 4 };
-    /// No file makes us take more than this.
+    /// The maximum cost that a file can demand.
     pub const LARGEST: Cost = Cost { memory: 1 << 20, passes: 32, lanes: 16 };
 
-    /// Refuses what makes no sense, and what would take all of the machine.
+    /// Returns the parameters of Argon2. Fails for costs that are invalid or would exhaust the
+    /// machine.
     pub(super) fn params(&self) -> Result<Params> {
         let (Cost { memory, passes, lanes }, most) = (*self, Cost::LARGEST);
         let wrong = || {
@@ -54,16 +57,17 @@ impl Default for Cost {
     }
 }
 
-/// What a person knows. It is wiped from memory when it is dropped, and never printed.
+/// A passphrase. It is wiped from memory when it is dropped, and never printed.
 pub struct Passphrase(Zeroizing<Vec<u8>>);
 
 impl Passphrase {
-    /// Text in one spelling, so that every keyboard gives the same bytes; other bytes as they are. Nothing is no
-    /// passphrase.
+    /// Creates a passphrase. Text is normalised (NFC), so that every keyboard produces the same
+    /// bytes; other bytes stay as they are. Returns `None` for an empty passphrase.
     pub fn new(bytes: Zeroizing<Vec<u8>>) -> Option<Passphrase> {
         let bytes = match str::from_utf8(&bytes) {
             Ok(text) if !text.is_ascii() => {
-                // No growth, which would leave pieces behind: NFC is at most three times as long.
+                // Reserve enough memory, since growing would leave copies behind: NFC is at most
+                // three times as long.
                 let mut spelt = Zeroizing::new(String::with_capacity(3 * text.len()));
                 spelt.extend(text.nfc());
                 Zeroizing::new(spelt.as_bytes().to_vec())
@@ -73,12 +77,12 @@ impl Passphrase {
         (!bytes.is_empty()).then_some(Passphrase(bytes))
     }
 
-    /// How many characters it has.
+    /// Returns the number of characters.
     pub fn chars(&self) -> usize {
         String::from_utf8_lossy(&self.0).chars().count()
     }
 
-    /// The key that opens the vault's key.
+    /// Derives the key that opens the vault's key.
     pub(super) fn key(&self, salt: &[u8; 16], cost: &Cost) -> Result<Zeroizing<[u8; 32]>> {
         let params = cost.params()?;
         let blocks = params.block_count();
@@ -112,12 +116,12 @@ impl Cipher {
         Cipher(XChaCha20Poly1305::new(key.into()))
     }
 
-    /// Encrypts, and vouches for `with` as well.
+    /// Encrypts `plain`, and authenticates `with` as well.
     pub fn seal(&self, nonce: &[u8; 24], plain: &[u8], with: &[u8]) -> Option<Vec<u8>> {
         self.0.encrypt(&XNonce::from(*nonce), Payload { msg: plain, aad: with }).ok()
     }
 
-    /// Decrypts, if both are what they were.
+    /// Decrypts `sealed`, if both it and `with` are unchanged.
     pub fn open(&self, nonce: &[u8; 24], sealed: &[u8], with: &[u8]) -> Option<Vec<u8>> {
         self.0.decrypt(&XNonce::from(*nonce), Payload { msg: sealed, aad: with }).ok()
     }

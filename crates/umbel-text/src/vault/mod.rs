@@ -1,7 +1,9 @@
-//! A vault: encrypted files in a directory on a server that is not trusted, and that can search them for words.
+//! A vault is a directory of encrypted files on an untrusted server, which can still search them
+//! for words.
 //!
-//! The server sees neither words nor names nor contents. Files are encrypted before they get there, and each has an index
-//! that can be queried only with the trapdoor of a word (Goh 2003), which only the owner can make.
+//! The server sees neither words nor names nor contents. Files are encrypted before they are
+//! uploaded, and each has an index that can be queried only with the trapdoor of a word (Goh 2003),
+//! which only the owner can create.
 //!
 //! ```
 //! use umbel_text::vault::{Cost, Options, Passphrase, Server, Vault};
@@ -34,11 +36,12 @@
 //! | --- | --- |
 //! | [`zidx`] | the index by itself |
 //! | [`tokens`] | the words of documents and queries |
-//! | [`Vault`] | the half with the keys |
-//! | [`Server`] | the half without |
+//! | [`Vault`] | the owner's half, with the keys |
+//! | [`Server`] | the server's half, without keys |
 //! | [`insecure_demo`] | the attack on an index without a key |
 //!
-//! `docs/vault.md` in the repository describes the bytes, what leaks and what does not.
+//! `docs/vault.md` in the repository describes the file formats, and what a server can and cannot
+//! learn.
 
 mod client;
 mod document;

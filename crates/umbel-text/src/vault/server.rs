@@ -1,7 +1,7 @@
-//! The half of a vault that a server runs. It has the directory and trapdoors, and no key.
+//! The server's half of a vault. It has the directory and trapdoors, but no key.
 //!
-//! Nothing in this file has a key or a passphrase, or could open one: it does not even read the file in which the vault's
-//! key is sealed, and works where that was never copied to.
+//! Nothing in this file has or could open a key or a passphrase. It does not even read the file
+//! with the vault's sealed key, and works where that file was never copied to.
 
 use super::document::Document;
 use super::zidx::{Id, Trapdoor};
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 /// The extension of a document's file.
 pub(super) const EXTENSION: &str = "doc";
 
-/// How often a directory is listed again because documents in it have gone.
+/// The maximum number of times a directory is listed because documents have disappeared.
 const MAX_LISTINGS: usize = 100;
 
-/// A directory of documents, which the server cannot read.
+/// A directory of documents that the server cannot read.
 #[derive(Clone, Debug)]
 pub struct Server {
     folder: PathBuf,
@@ -26,9 +26,9 @@ pub struct Server {
 /// The result of a search on a server.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// The documents that may hold all the words.
+    /// The documents that may have all words.
     pub hits: Vec<Id>,
-    /// The number of documents.
+    /// The number of documents searched.
     pub asked: u64,
     /// The errors of documents that could not be searched.
     pub problems: Vec<Error>,
@@ -37,13 +37,13 @@ pub struct Answer {
 /// The properties of a document that a server sees without any query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Its id.
+    /// The id of the document.
     pub id: Id,
-    /// Bytes of its sealed contents.
+    /// The size of its sealed contents in bytes.
     pub content: u64,
-    /// Parts of its index.
+    /// The number of parts of its index.
     pub parts: u32,
-    /// Bits of its index, those that are set and all.
+    /// The number of bits of its index that are set, and the number of all bits.
     pub bits: [u64; 2],
 }
 
@@ -58,15 +58,20 @@ impl Server {
         &self.folder
     }
 
-    /// Returns the file of a document.
+    /// Returns the path of a document.
     pub fn path(&self, id: &Id) -> PathBuf {
         self.folder.join(format!("{id}.{EXTENSION}"))
     }
 
-    /// Returns all documents, sorted by their random ids.
+    /// Returns the ids of all documents in ascending order. Ids are random.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory cannot be listed.
     pub fn documents(&self) -> Result<Vec<Id>> {
         let mut ids = Vec::new();
-        // No document is replaced while the directory is listed: one of the two is always seen.
+        // No document is replaced while the directory is listed, so the old or the new one is
+        // always seen.
         let _locked = self.listing(File::lock_shared);
         for entry in fs::read_dir(&self.folder).map_err(Error::io(&self.folder, "list"))? {
             let name = entry.map_err(Error::io(&self.folder, "list"))?.file_name();
@@ -77,8 +82,13 @@ impl Server {
         Ok(ids)
     }
 
-    /// Returns the documents that match all trapdoors: those with all words, and about one in 2^r of the others for every
-    /// part of its index.
+    /// Returns the documents that match all trapdoors: those with all words, and false positives at
+    /// a rate of about 2^-r for every part of an index.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory cannot be listed. Errors of single documents are in
+    /// [`Answer::problems`].
     pub fn search(&self, trapdoors: &[Trapdoor]) -> Result<Answer> {
         let (found, problems) =
             self.each(|id| self.open(id)?.may_contain(trapdoors).map(|may| (*id, may)))?;
@@ -87,7 +97,12 @@ impl Server {
         Ok(Answer { hits, asked, problems })
     }
 
-    /// Returns the visible properties of all documents, and the errors of those that cannot be read.
+    /// Returns the visible properties of all documents, and the errors of those that cannot be
+    /// read.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory cannot be listed.
     pub fn seen(&self) -> Result<(Vec<Seen>, Vec<Error>)> {
         self.each(|id| {
             let mut document = self.open(id)?;
@@ -96,8 +111,8 @@ impl Server {
         })
     }
 
-    /// Takes the lock under which the directory is listed and documents are replaced. It must not be held for long. Returns
-    /// `None` on file systems without locks.
+    /// Takes the lock under which the directory is listed and documents are replaced. It must not
+    /// be held for long. Returns `None` on file systems without locks.
     pub(super) fn listing(&self, lock: fn(&File) -> std::io::Result<()>) -> Option<File> {
         let folder = File::open(&self.folder).ok()?;
         lock(&folder).ok()?;
@@ -108,8 +123,8 @@ impl Server {
         Document::open(&self.path(id), *id)
     }
 
-    /// Calls `work` with all documents, on all processors. If some have gone since the directory was listed, others may have
-    /// replaced them, so the directory is listed again.
+    /// Calls `work` with all documents, on all processors. If some have disappeared since the
+    /// directory was listed, others may have replaced them, so the directory is listed again.
     pub(super) fn each<T: Send>(
         &self,
         work: impl Fn(&Id) -> Result<T> + Send + Sync,
@@ -117,7 +132,8 @@ impl Server {
         let mut done: BTreeMap<Id, Result<T>> = BTreeMap::new();
         for _ in 0..MAX_LISTINGS {
             let listed: HashSet<Id> = self.documents()?.into_iter().collect();
-            // A document that is still listed but cannot be opened is a broken link, and stays an error.
+            // A document that is still listed but cannot be opened is a broken link, and stays an
+            // error.
             done.retain(|id, _| listed.contains(id));
             let new: Vec<Id> = listed.into_iter().filter(|id| !done.contains_key(id)).collect();
             let new: Vec<_> = new.into_par_iter().map(|id| (id, work(&id))).collect();

@@ -1,4 +1,4 @@
-//! Contents read for their words and copied on the way.
+//! Reads contents for their words and copies them at the same time.
 
 use super::document::Sealer;
 use std::io::{self, Read, Write};
@@ -23,13 +23,14 @@ impl Sink for Discard {
     }
 }
 
-/// The side on which a [`Tee`] has failed.
+/// The side on which a [`Tee`] failed.
 pub(super) enum Failed {
     Reading(io::Error),
     Writing(io::Error),
 }
 
-/// A reader that copies everything to a sink. It remembers the first error, whatever a decoder makes of it.
+/// A reader that copies everything to a sink. It records the first error, even if a decoder reading
+/// from it reports another.
 pub(super) struct Tee<R, T> {
     pub from: R,
     pub to: T,

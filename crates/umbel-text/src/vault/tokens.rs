@@ -1,10 +1,10 @@
-//! The words of documents and queries: tokens of letters, digits, combining marks and underscores, in lower case and in
-//! one spelling.
+//! Extracts the words of documents and queries: tokens of letters, digits, combining marks and
+//! underscores, in lower case and in one spelling.
 //!
-//! The spelling is Unicode's NFKC, before and after the change to lower case, so that a letter with its accent is the same
-//! word however it was typed, and `ﬁ` is `fi`. Only the first [`MAX_WORD_CHARS`] characters of a longer token count. Bytes
-//! that are not UTF-8 separate words. A document with a zero byte in its first [`SAMPLE_BYTES`] bytes is not text, and has
-//! no words.
+//! The spelling is Unicode's NFKC, before and after the conversion to lower case, so that an
+//! accented letter is the same however it was typed, and `ﬁ` is `fi`. Only the first
+//! [`MAX_WORD_CHARS`] characters of a longer token count. Bytes that are not UTF-8 separate words.
+//! A document with a zero byte in its first [`SAMPLE_BYTES`] bytes is not text and has no words.
 //!
 //! ```
 //! use umbel_text::vault::tokens;
@@ -14,23 +14,27 @@
 use crate::tokens::{Alphabet, Normaliser, Tokens};
 use std::io::{self, Read};
 
-/// The number of characters of a token that count.
+/// The number of characters of a token that count. The rest is ignored.
 pub const MAX_WORD_CHARS: usize = 256;
-/// The number of bytes that decide whether a document is text.
+/// The number of bytes at the start of a document that decide whether it is text.
 pub const SAMPLE_BYTES: usize = 8192;
 
 /// The size of the buffer, which has room for many words of [`MAX_WORD_CHARS`].
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// Returns the words of a text, in order and with repetitions.
+/// Returns the words of a text in order, with repetitions.
 pub fn words(text: &str) -> Vec<String> {
     Tokens::new(text.as_bytes(), Alphabet::Identifiers).map(|token| word(&text[token.range()])).collect()
 }
 
-/// Calls `each` with every word of a reader, and returns whether its contents are text.
+/// Calls `each` with every word of a reader. Returns whether its contents are text.
+///
+/// # Errors
+///
+/// Returns the error of the reader.
 pub fn read(mut from: impl Read, mut each: impl FnMut(String)) -> io::Result<bool> {
     let mut buffer = vec![0; BUFFER_BYTES];
-    // The bytes at the start of the buffer that are left of the last round.
+    // The number of bytes at the start of the buffer that are left over from the last round.
     let mut held = 0;
     let mut seen = 0;
     loop {
@@ -49,7 +53,8 @@ pub fn read(mut from: impl Read, mut each: impl FnMut(String)) -> io::Result<boo
         for token in Tokens::new(&buffer[..complete], Alphabet::Identifiers) {
             let text = str::from_utf8(&buffer[token.range()]).unwrap_or_default();
             if token.end == complete && read > 0 {
-                // The next bytes may continue this token. What is beyond the limit does not count anyway.
+                // The next bytes may continue this token. Characters beyond the limit do not count
+                // anyway.
                 open = token.start..token.start + first_chars(text).len();
             } else {
                 each(word(text));
@@ -65,7 +70,7 @@ pub fn read(mut from: impl Read, mut each: impl FnMut(String)) -> io::Result<boo
     }
 }
 
-/// Returns the number of bytes before a last character whose end is still missing.
+/// Returns the number of bytes before an incomplete last character.
 fn complete_length(bytes: &[u8]) -> usize {
     let last = (bytes.len().saturating_sub(3)..bytes.len()).rev().find(|at| bytes[*at] & 0xc0 != 0x80);
     let is_cut = |at: &usize| str::from_utf8(&bytes[*at..]).is_err_and(|error| error.error_len().is_none());
@@ -89,7 +94,7 @@ mod tests {
     use super::*;
     use std::io::Cursor;
 
-    /// Gives so many bytes at a time.
+    /// A reader that returns at most this many bytes at a time.
     struct Slowly<'a>(Cursor<&'a [u8]>, usize);
 
     impl Read for Slowly<'_> {
@@ -100,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_matter_how_the_bytes_come() {
+    fn words_do_not_depend_on_read_sizes() {
         let text = "Grüße, 日本語 text; e\u{301}te\u{301} \u{1f600} İstanbul straße ﬁn x".repeat(3);
         let mut bytes = text.clone().into_bytes();
         bytes.extend(b" caf\xc3\xe9 end\xff");
@@ -115,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_longer_than_the_buffer_is_cut_however_it_comes() {
+    fn a_token_longer_than_the_buffer_is_truncated() {
         let text = format!("{}\u{e9} end", "\u{e9}x".repeat(BUFFER_BYTES));
         for step in [7, 1000, 1 << 20] {
             let mut found = Vec::new();
@@ -125,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn spelling_does_not_matter_and_long_runs_are_cut() {
+    fn spellings_are_unified_and_long_tokens_truncated() {
         assert_eq!(words("\u{e9}T\u{c9}"), words("e\u{301}te\u{301}"));
         assert_eq!(words("ＦＵＬＬ ﬁne"), ["full", "fine"]);
         assert_eq!(words(&"x".repeat(1000)), ["x".repeat(MAX_WORD_CHARS)]);

@@ -1,5 +1,5 @@
-//! The index of Goh 2003 (Z-IDX): a Bloom filter that can be asked only by whoever is given a trapdoor, and in which the
-//! same word sets other bits for every document.
+//! The index of Goh 2003 (Z-IDX): a Bloom filter that can be queried only with a trapdoor, and in
+//! which the same word sets different bits for every document.
 //!
 //! ```
 //! use umbel_text::vault::zidx::{Id, Index, IndexKey, Noise, IndexShape};
@@ -10,20 +10,21 @@
 //! let words = [key.trapdoor("attack"), key.trapdoor("dawn")];
 //! let index = Index::build(&shape, &one, 0, &words, &mut Noise::new(&[9; 32]));
 //!
-//! // Whoever has the index and the trapdoor can ask, and nobody else.
+//! // The index can be queried with a trapdoor, and only with one.
 //! assert!(index.contains(&one, 0, &key.trapdoor("dawn")));
 //! assert!(!index.contains(&one, 0, &key.trapdoor("dusk")));
 //! assert!(!index.contains(&one, 0, &IndexKey::new(&[8; 32], 14).trapdoor("dawn")));
 //!
-//! // The same words in another document have nothing in common with it.
+//! // The same words in another document set unrelated bits.
 //! let same = Index::build(&shape, &other, 0, &words, &mut Noise::new(&[10; 32]));
 //! assert_ne!(index.bits(), same.bits());
 //! # Ok::<(), umbel_text::Error>(())
 //! ```
 //!
-//! The trapdoor of a word w is F(k₁, w), .., F(k_r, w), with F = HMAC-SHA-256. Its codewords in an index are F(x_i, document
-//! and part) for the parts x_i of the trapdoor; the bits are the codewords modulo m. An index for at most u words that has v
-//! gets (u - v)·r further bits at random, so that all indexes of a vault are filled alike.
+//! The trapdoor of a word w is F(k₁, w), .., F(k_r, w), with F = HMAC-SHA-256. Its codewords in an
+//! index are F(x_i, document and part) for the parts x_i of the trapdoor, and the bits are the
+//! codewords modulo m. An index for at most u words that has v words gets (u - v)·r additional
+//! random bits, so that all indexes of a vault are equally full.
 
 use crate::{Error, Result};
 use hmac::{Hmac, KeyInit, Mac};
@@ -40,7 +41,7 @@ pub(super) struct Prf(Hmac<Sha256>);
 
 impl Prf {
     pub(super) fn new(key: &[u8; 32]) -> Prf {
-        // HMAC takes a key of a block, and fills a shorter one up with zeros.
+        // HMAC takes a key of one block, and pads a shorter key with zeros.
         let mut block = Zeroizing::new([0; 64]);
         block[..32].copy_from_slice(key);
         Prf(Hmac::new((&*block).into()))
@@ -53,7 +54,7 @@ impl Prf {
     }
 }
 
-/// The number of a document: 16 random bytes.
+/// The id of a document: 16 random bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub [u8; 16]);
 
@@ -83,7 +84,7 @@ impl fmt::Debug for Id {
     }
 }
 
-/// The size of every index of a vault.
+/// The shape of every index of a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexShape {
     words: u32,
@@ -92,8 +93,12 @@ pub struct IndexShape {
 }
 
 impl IndexShape {
-    /// Returns the shape for at most `words` words in an index (u) and `hashes` keys (r). The number of bits (m) is such
-    /// that half of them are set.
+    /// Returns the shape for at most `words` words in an index (u) and `hashes` keys (r). The
+    /// number of bits (m) is chosen so that half of them are set.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `words` is not from 8 to 1048576, or `hashes` is not from 1 to 64.
     pub fn new(words: u32, hashes: u32) -> Result<IndexShape> {
         if !(8..=1 << 20).contains(&words) {
             return Err(Error::parameter("words", words, "a number from 8 to 1048576"));
@@ -105,7 +110,13 @@ impl IndexShape {
         Ok(IndexShape { words, hashes, bits: bits.next_multiple_of(64) })
     }
 
-    /// Returns the shape with as many keys as a rate needs: 2^-r is at most that rate.
+    /// Returns the shape with the number of keys that a rate needs, such that 2^-r is at most the
+    /// rate.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is not between 0 and 1 or needs more than 64 keys, or if `words` is out of
+    /// range.
     pub fn for_rate(words: u32, rate: f64) -> Result<IndexShape> {
         if !(rate > 0.0 && rate < 1.0) {
             return Err(Error::parameter("p", rate, "a rate between 0 and 1"));
@@ -113,28 +124,29 @@ impl IndexShape {
         IndexShape::new(words, (1.0 / rate).log2().ceil().clamp(1.0, 1000.0) as u32)
     }
 
-    /// The most words of an index (u).
+    /// Returns the maximum number of words in an index (u).
     pub fn words(&self) -> u32 {
         self.words
     }
 
-    /// Keys, and bits for each word (r).
+    /// Returns the number of keys, which is the number of bits per word (r).
     pub fn hashes(&self) -> u32 {
         self.hashes
     }
 
-    /// Bits of an index (m).
+    /// Returns the number of bits in an index (m).
     pub fn bits(&self) -> u64 {
         self.bits
     }
 
-    /// The share of bits that are expected to be set, in every index.
+    /// Returns the expected share of bits that are set in every index.
     pub fn fill(&self) -> f64 {
         let draws = f64::from(self.words) * f64::from(self.hashes);
         1.0 - (draws * (-1.0 / self.bits as f64).ln_1p()).exp()
     }
 
-    /// The chance that an index seems to hold a word that it does not hold: about 2^-r.
+    /// Returns the probability that an index appears to have a word that it does not have, about
+    /// 2^-r.
     pub fn rate(&self) -> f64 {
         self.fill().powi(self.hashes as i32)
     }
@@ -146,15 +158,15 @@ pub struct IndexKey {
 }
 
 impl IndexKey {
-    /// So many keys from one secret.
+    /// Derives `hashes` keys from one secret.
     pub fn new(secret: &[u8; 32], hashes: u32) -> IndexKey {
         let prf = Prf::new(secret);
         let key = |i: u32| Prf::new(&Zeroizing::new(prf.apply(&[b"key", &i.to_le_bytes()])));
         IndexKey { keys: (0..hashes).map(key).collect() }
     }
 
-    /// What a server has to be given to look for a word. It tells the server nothing else, but it works for ever, and is
-    /// the same whenever the word is asked for.
+    /// Returns the trapdoor that a server needs to search for a word. It reveals nothing else, but
+    /// it never expires, and it is the same every time the word is searched for.
     pub fn trapdoor(&self, word: &str) -> Trapdoor {
         Trapdoor { parts: self.keys.iter().map(|key| key.apply(&[word.as_bytes()])).collect() }
     }
@@ -166,7 +178,7 @@ impl fmt::Debug for IndexKey {
     }
 }
 
-/// The right to look for one word.
+/// The capability to search for one word.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Trapdoor {
     parts: Vec<[u8; 32]>,
@@ -179,19 +191,19 @@ impl Drop for Trapdoor {
 }
 
 impl Trapdoor {
-    /// Its bytes, for the way to a server.
+    /// Returns the bytes to send to a server.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.parts.concat()
     }
 
-    /// From the bytes that came to the server.
+    /// Parses the bytes received by a server.
     pub fn from_bytes(bytes: &[u8]) -> Option<Trapdoor> {
         let (parts, rest) = bytes.as_chunks::<32>();
         let fits = (1..=64).contains(&parts.len()) && rest.is_empty();
         fits.then(|| Trapdoor { parts: parts.to_vec() })
     }
 
-    /// The bits of the word in an index of m bits.
+    /// Returns the positions of the word's bits in an index of `m` bits.
     pub fn positions(&self, id: &Id, part: u32, m: u64) -> impl Iterator<Item = u64> {
         self.parts.iter().map(move |x| below(Prf::new(x).apply(&[&id.0, &part.to_le_bytes()]), m))
     }
@@ -203,13 +215,13 @@ impl fmt::Debug for Trapdoor {
     }
 }
 
-/// The first eight bytes modulo m.
+/// Returns the first eight bytes, as a number modulo m.
 fn below(bytes: [u8; 32], m: u64) -> u64 {
     let [eight, ..] = bytes.as_chunks::<8>().0 else { return 0 };
     u64::from_le_bytes(*eight) % m.max(1)
 }
 
-/// Random numbers from a secret that is thrown away afterwards.
+/// A generator of random numbers from a secret that is discarded afterwards.
 pub struct Noise {
     prf: Prf,
     block: u64,
@@ -217,19 +229,19 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// All that comes of it depends on the secret alone.
+    /// Creates a generator whose output depends only on the secret.
     pub fn new(secret: &[u8; 32]) -> Noise {
         Noise { prf: Prf::new(secret), block: 0, ready: Vec::new() }
     }
 
-    /// From the system's random numbers.
+    /// Creates a generator seeded by the system.
     pub(super) fn random() -> Result<Noise, getrandom::Error> {
         let mut secret = Zeroizing::new([0; 32]);
         getrandom::fill(&mut secret[..])?;
         Ok(Noise::new(&secret))
     }
 
-    /// A number below `range`; all are as likely, but for a share of `range` / 2^64.
+    /// Returns a number below `range`. The distribution is uniform up to a bias of `range` / 2^64.
     pub(super) fn below(&mut self, range: u64) -> u64 {
         if self.ready.is_empty() {
             let block = self.prf.apply(&[b"noise", &self.block.to_le_bytes()]);
@@ -239,7 +251,7 @@ impl Noise {
         self.ready.pop().unwrap_or(0) % range.max(1)
     }
 
-    /// Brings things into an order that tells nothing.
+    /// Shuffles a slice.
     pub(super) fn shuffle<T>(&mut self, things: &mut [T]) {
         for last in (1..things.len()).rev() {
             things.swap(last, self.below(last as u64 + 1) as usize);
@@ -247,14 +259,15 @@ impl Noise {
     }
 }
 
-/// The words of a document, or of a part of it, for whoever is given trapdoors.
+/// The index of a document or of a part of it, which can be queried with trapdoors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Index {
     bits: Vec<u8>,
 }
 
 impl Index {
-    /// Of the words with these trapdoors, in a part of a document; of more than u words the rate suffers.
+    /// Builds the index of a part of a document from the trapdoors of its words. With more than u
+    /// words the rate rises.
     pub fn build(shape: &IndexShape, id: &Id, part: u32, words: &[Trapdoor], noise: &mut Noise) -> Index {
         let m = shape.bits;
         let mut index = Index { bits: vec![0; (m / 8) as usize] };
@@ -266,12 +279,12 @@ impl Index {
         index
     }
 
-    /// The index with these bits.
+    /// Creates an index from its bits.
     pub fn from_bits(bits: Vec<u8>) -> Index {
         Index { bits }
     }
 
-    /// Its bits, the lowest of each byte first.
+    /// Returns the bits, starting with the lowest of each byte.
     pub fn bits(&self) -> &[u8] {
         &self.bits
     }
@@ -284,17 +297,18 @@ impl Index {
         self.bits[(position / 8) as usize] |= 1 << (position % 8);
     }
 
-    /// Whether a bit is set.
+    /// Returns whether a bit is set.
     pub fn bit(&self, position: u64) -> bool {
         self.bits.get((position / 8) as usize).is_some_and(|byte| byte >> (position % 8) & 1 == 1)
     }
 
-    /// Whether the word of the trapdoor may be in it: half of the bits are set, so most others are told by two of them.
+    /// Returns whether the index may have the word of the trapdoor. Half of the bits are set, so
+    /// two of them suffice on average to rule out another word.
     pub fn contains(&self, id: &Id, part: u32, trapdoor: &Trapdoor) -> bool {
         trapdoor.positions(id, part, self.bits.len() as u64 * 8).all(|position| self.bit(position))
     }
 
-    /// Bits that are set.
+    /// Returns the number of bits that are set.
     pub fn ones(&self) -> u64 {
         self.bits.iter().map(|byte| u64::from(byte.count_ones())).sum()
     }

@@ -1,4 +1,4 @@
-//! What the screen of addresses promises: one form for all spellings, and never a verdict without the exact list.
+//! The address screen unifies all spellings, and never gives a verdict without the exact list.
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ fn canonical(text: &[u8]) -> String {
     Address::parse(text).map_or_else(|why| format!("{why:?}"), |address| address.to_string())
 }
 
-/// The examples that Safe Browsing's documentation gives to whoever writes such a function.
+/// The examples in the Safe Browsing documentation for implementers of this function.
 #[test]
 fn the_published_examples_hold() {
     let long = "http://195.127.0.11/uploads/%20%20%20%20/.verify/.eBaysecure=updateuserdataxplimnbqmn-xplmvalidateinfoswqpcmlx=hgplmcx/";
@@ -64,7 +64,7 @@ fn the_published_examples_hold() {
 }
 
 #[test]
-fn hosts_have_one_form_however_they_are_written() {
+fn all_spellings_of_a_host_have_one_form() {
     for (text, expected) in [
         ("http://www.\u{fc}mlat.com/", "http://www.xn--mlat-zra.com/"),
         ("http://www.%C3%BCmlat.com/", "http://www.xn--mlat-zra.com/"),
@@ -89,7 +89,7 @@ fn hosts_have_one_form_however_they_are_written() {
         ("http://[64:ff9b::1.2.3.4]/", "http://1.2.3.4/"),
         ("[2001:470:1:18::114]/a", "http://[2001:470:1:18::114]/a"),
         ("http://user:pass@host.example:80/", "http://host.example/"),
-        // Where browsers see the host, and not where it is meant to be seen.
+        // Where browsers see the host, not where the author wants readers to see it.
         ("http://good.example%2F@evil.example/", "http://evil.example/"),
         ("http://evil.example\\@good.example/", "http://evil.example/@good.example/"),
         ("http://good.example@evil.example/", "http://evil.example/"),
@@ -106,7 +106,7 @@ fn hosts_have_one_form_however_they_are_written() {
 }
 
 #[test]
-fn what_has_no_host_is_no_address() {
+fn texts_without_a_valid_host_are_refused() {
     for (text, why) in [
         ("", Invalid::NoHost),
         ("   ", Invalid::NoHost),
@@ -162,7 +162,7 @@ fn the_published_combinations_hold() {
     assert_eq!(sha256("abc")[..4], [0xba, 0x78, 0x16, 0xbf]);
 }
 
-/// Parts of addresses, and of attempts to confuse whoever takes them apart.
+/// Returns parts of addresses, and of attempts to confuse a parser.
 fn confusing() -> impl Strategy<Value = Vec<u8>> {
     let ascii =
         "http https :// : / // \\ ? # @ % %2 %25 %2e %2f %41 .. . a evil.example 0x7f 1 255 [ ] ::1 xn--";
@@ -177,7 +177,7 @@ proptest! {
     #![proptest_config(cases(20_000))]
 
     #[test]
-    fn a_canonical_address_is_printable_and_stays_as_it_is(text in confusing()) {
+    fn a_canonical_address_is_printable_and_stable(text in confusing()) {
         if let Ok(address) = Address::parse(&text) {
             let once = address.to_string();
             prop_assert!(once.bytes().all(|byte| (b'!'..=b'~').contains(&byte)), "{}", once);
@@ -202,10 +202,10 @@ impl Confirm for Naive {
 proptest! {
     #![proptest_config(cases(64))]
 
-    /// Hosts and folders of few letters, so that many addresses fall under the list; a high rate, so that the filter is often
-    /// wrong, which must not be seen.
+    /// Hosts and folders have few letters, so that many addresses match the list. The rate is high,
+    /// so that the filter is often wrong, which must not show.
     #[test]
-    fn the_verdict_is_that_of_the_exact_list(
+    fn the_verdict_matches_the_exact_list(
         listed in prop::collection::vec("[ab](\\.[ab]){1,6}(/[ab]){0,5}/?(\\?[ab])?", 1..60),
         asked in prop::collection::vec("[ab](\\.[ab]){1,6}(/[ab]){0,6}/?(\\?[ab])?", 1..60),
     ) {
@@ -225,7 +225,7 @@ proptest! {
             let verdict = screen.check(&address, Some(&mut exact)).unwrap();
             prop_assert_eq!(&verdict, &screen.check(&address, Some(&mut naive)).unwrap());
             prop_assert_eq!(verdict, expected.clone().map_or(Verdict::Clear, Verdict::Unsafe));
-            // Alone the filter never blames, and never overlooks.
+            // Without the list, the filter never reports an address as unsafe and never misses one.
             let alone = screen.check(&address, None::<&mut Exact>).unwrap();
             prop_assert!(matches!(alone, Verdict::Clear | Verdict::Unconfirmed));
             prop_assert!(expected.is_none() || alone == Verdict::Unconfirmed);
@@ -235,7 +235,7 @@ proptest! {
     }
 }
 
-/// Hashes of which many start alike, so that an answer spreads over pages.
+/// Returns hashes. A third of them share a prefix, so that an answer spans several pages.
 fn hashes(count: u32) -> Vec<Full> {
     let hash = |number: u32| {
         let mut hash = sha256(&number.to_string());
@@ -250,7 +250,7 @@ fn hashes(count: u32) -> Vec<Full> {
 }
 
 #[test]
-fn the_exact_list_finds_what_a_search_through_everything_finds() {
+fn the_exact_list_finds_what_a_full_scan_finds() {
     let folder = tempfile::tempdir().unwrap();
     for count in [0, 1, 126, 127, 128, 254, 2000] {
         let hashes = hashes(count);
@@ -269,9 +269,9 @@ fn the_exact_list_finds_what_a_search_through_everything_finds() {
     }
 }
 
-/// The file as it is written today is read for ever: an old one is kept, and a new one is the same.
+/// A file written by an earlier version stays readable, and a new one has the same bytes.
 #[test]
-fn the_golden_list_is_what_is_written() {
+fn a_new_list_equals_the_golden_file() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/addresses.exact");
     let folder = tempfile::tempdir().unwrap();
     let written = folder.path().join("exact");
@@ -281,18 +281,18 @@ fn the_golden_list_is_what_is_written() {
 }
 
 #[test]
-fn every_flipped_bit_and_every_lost_byte_is_noticed() {
+fn every_flipped_bit_and_truncation_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("exact");
     Exact::save(&path, &hashes(200), false).unwrap();
     let whole = std::fs::read(&path).unwrap();
-    // All pages are read.
+    // Reads all pages.
     let ask = || {
         let mut exact = Exact::open(&path)?;
         Ok::<_, umbel_text::Error>((exact.starting_with(&[])?, exact.starting_with(&[0xff])?))
     };
     assert_eq!(ask().unwrap().0.len(), 200);
-    // All of the header, and of the pages as many as can be written in a second.
+    // All of the header, and as many bytes of the pages as can be tested in a second.
     for at in (0..64).chain((64..whole.len()).step_by(5)) {
         let mut broken = whole.clone();
         broken[at] ^= 1 << (at % 8);
@@ -308,7 +308,7 @@ fn every_flipped_bit_and_every_lost_byte_is_noticed() {
 }
 
 #[test]
-fn a_filter_that_does_not_say_so_is_not_taken_for_one_of_addresses() {
+fn a_filter_without_valid_metadata_is_not_a_screen() {
     let (screen, _) = Screen::build(&[Address::parse(b"evil.example").unwrap()], 0.01).unwrap();
     let mut meta = Meta::new();
     screen.record(&mut meta);

@@ -1,4 +1,5 @@
-//! An error returns its cause through `source`, does not repeat it in its own message, and prints the whole chain with `{:#}`.
+//! An error returns its cause through `source`, does not repeat it in its own message, and prints
+//! the whole chain with `{:#}`.
 
 use crate::vault::passphrase;
 use std::error::Error as _;
@@ -11,14 +12,14 @@ use umbel_text::index::Index;
 use umbel_text::password::{List, RangeList, scan};
 use umbel_text::vault::{Cost, Options, Vault};
 
-/// The error of the system behind this one.
+/// Returns the system error that caused this one.
 #[track_caller]
 fn cause(error: &dyn std::error::Error) -> &io::Error {
     error.source().and_then(|cause| cause.downcast_ref()).unwrap_or_else(|| panic!("{error:?}"))
 }
 
 #[test]
-fn a_missing_file_has_the_error_of_the_system_as_its_cause() {
+fn a_missing_file_has_the_system_error_as_its_cause() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing");
     for error in
@@ -31,7 +32,7 @@ fn a_missing_file_has_the_error_of_the_system_as_its_cause() {
 }
 
 #[test]
-fn a_reader_that_fails_is_the_cause() {
+fn an_error_of_the_reader_is_the_cause() {
     struct Broken;
     impl io::Read for Broken {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
@@ -46,7 +47,7 @@ fn a_reader_that_fails_is_the_cause() {
 }
 
 #[test]
-fn a_writer_that_fails_is_told_apart_from_a_document_that_is_damaged() {
+fn a_failing_writer_is_distinguished_from_a_damaged_document() {
     struct Full;
     impl io::Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -57,22 +58,22 @@ fn a_writer_that_fails_is_told_apart_from_a_document_that_is_damaged() {
         }
     }
     let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().join("vault");
+    let path = folder.path().join("vault");
     let options = Options { cost: Cost::WEAKEST, ..Options::default() };
-    let vault = Vault::create(&place, &passphrase("correct horse"), &options).unwrap();
+    let vault = Vault::create(&path, &passphrase("correct horse"), &options).unwrap();
     let id = vault.add(b"plan.txt", None, &b"Attack at dawn."[..]).unwrap().entry.id;
     let error = vault.read(&id, &mut Full).unwrap_err();
     assert!(matches!(error, Error::Output(_)), "{error:?}");
     assert_eq!(cause(&error).kind(), io::ErrorKind::StorageFull);
 
-    let document = fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path());
+    let document = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
     let document = document.filter(|path| path.file_name().unwrap() != "vault").last().unwrap();
     fs::write(&document, "something else").unwrap();
     assert!(matches!(vault.read(&id, &mut Full), Err(Error::Damaged { .. })));
 }
 
 #[test]
-fn contents_and_addresses_that_make_no_sense_are_causes_of_their_own_types() {
+fn invalid_contents_and_addresses_are_causes_with_their_own_types() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("text.idx");
     fs::write(&path, "not an index").unwrap();
@@ -95,7 +96,7 @@ fn an_error_of_the_filter_library_keeps_its_cause() {
 }
 
 #[test]
-fn a_store_that_fails_is_the_cause_of_a_guard_without_a_filter() {
+fn an_error_of_the_store_is_the_cause_of_a_missing_filter() {
     let error = Guard::with_rate(Files::new("/nowhere/at/all"), 0.01).err().unwrap();
     assert!(matches!(error, NoFilter::Store(_)), "{error:?}");
     assert_eq!(cause(&error).kind(), io::ErrorKind::NotFound);

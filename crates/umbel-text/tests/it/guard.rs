@@ -1,4 +1,5 @@
-//! A guard answers as its store does, whatever happens to the store, and asks it less often.
+//! A guard answers like its store, regardless of what happens to the store, and queries it less
+//! often.
 
 #[path = "../../examples/guard_sqlite/store.rs"]
 mod sqlite;
@@ -13,19 +14,19 @@ use std::time::{Duration, SystemTime};
 use umbel::{Counting, Kind, Scalable};
 use umbel_text::guard::{Change, Files, Guard, Lookup, NoFilter, Renewal};
 
-/// What is shared by everybody who changes it.
+/// The contents of a store, shared by all that change it.
 #[derive(Default)]
 struct Shared {
     map: BTreeMap<u64, u64>,
-    /// Changes of others.
+    /// The number of changes by others.
     version: u64,
-    /// What fails next.
-    fails: Option<What>,
+    /// The operation that fails next.
+    fails: Option<Operation>,
     lookups: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum Operation {
     Get,
     Version,
     Keys,
@@ -40,9 +41,9 @@ struct Model(Rc<RefCell<Shared>>);
 struct Refused;
 
 impl Model {
-    fn may(&self, what: What) -> Result<(), Refused> {
+    fn check(&self, operation: Operation) -> Result<(), Refused> {
         let mut shared = self.0.borrow_mut();
-        if shared.fails == Some(what) {
+        if shared.fails == Some(operation) {
             shared.fails = None;
             return Err(Refused);
         }
@@ -57,19 +58,19 @@ impl Lookup for Model {
     type Version = u64;
 
     fn get(&mut self, key: &u64) -> Result<Option<u64>, Refused> {
-        self.may(What::Get)?;
+        self.check(Operation::Get)?;
         let mut shared = self.0.borrow_mut();
         shared.lookups += 1;
         Ok(shared.map.get(key).copied())
     }
 
     fn version(&mut self) -> Result<Option<u64>, Refused> {
-        self.may(What::Version)?;
+        self.check(Operation::Version)?;
         Ok(Some(self.0.borrow().version))
     }
 
     fn keys(&mut self, each: &mut dyn FnMut(&u64)) -> Result<bool, Refused> {
-        self.may(What::Keys)?;
+        self.check(Operation::Keys)?;
         self.0.borrow().map.keys().for_each(each);
         Ok(true)
     }
@@ -77,9 +78,9 @@ impl Lookup for Model {
 
 impl Change for Model {
     fn insert(&mut self, key: &u64, value: u64) -> Result<(), Refused> {
-        self.may(What::InsertBefore)?;
+        self.check(Operation::InsertBefore)?;
         self.0.borrow_mut().map.insert(*key, value);
-        self.may(What::InsertAfter)
+        self.check(Operation::InsertAfter)
     }
 
     fn remove(&mut self, key: &u64) -> Result<bool, Refused> {
@@ -93,25 +94,25 @@ enum Step {
     Insert(u64, u64),
     Remove(u64),
     ByOthers(u64, Option<u64>),
-    Fail(What),
+    Fail(Operation),
     Renew,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let key = 0..40u64;
-    let what = prop_oneof![
-        Just(What::Get),
-        Just(What::Version),
-        Just(What::Keys),
-        Just(What::InsertBefore),
-        Just(What::InsertAfter)
+    let operation = prop_oneof![
+        Just(Operation::Get),
+        Just(Operation::Version),
+        Just(Operation::Keys),
+        Just(Operation::InsertBefore),
+        Just(Operation::InsertAfter)
     ];
     let step = prop_oneof![
         12 => key.clone().prop_map(Step::Get),
         4 => (key.clone(), any::<u64>()).prop_map(|(key, value)| Step::Insert(key, value)),
         3 => key.clone().prop_map(Step::Remove),
         2 => (key, any::<Option<u64>>()).prop_map(|(key, value)| Step::ByOthers(key, value)),
-        2 => what.prop_map(Step::Fail),
+        2 => operation.prop_map(Step::Fail),
         1 => Just(Step::Renew),
     ];
     prop::collection::vec(step, 1..200)
@@ -127,7 +128,7 @@ proptest! {
     })]
 
     #[test]
-    fn answers_are_those_of_the_store_whoever_changes_it_and_whatever_fails(
+    fn answers_match_the_store_despite_changes_and_failures(
         steps in steps(),
         renewal in prop_oneof![
             Just(Renewal::WhenItPays), Just(Renewal::Never), (0..5u64).prop_map(Renewal::After)
@@ -160,7 +161,7 @@ proptest! {
                         None => shared.map.remove(&key),
                     };
                 }
-                Step::Fail(what) => shared.borrow_mut().fails = Some(what),
+                Step::Fail(operation) => shared.borrow_mut().fails = Some(operation),
                 Step::Renew => {
                     let _ = guard.renew();
                 }
@@ -179,23 +180,23 @@ fn model(keys: std::ops::Range<u64>) -> Model {
 }
 
 #[test]
-fn what_is_not_there_is_hardly_ever_looked_for() {
+fn absent_keys_are_rarely_looked_up() {
     let model = model(0..10_000);
     let shared = model.0.clone();
     let mut guard = Guard::with_rate(model, 0.01).unwrap();
     (0..110_000).for_each(|key| assert_eq!(guard.get(&key).unwrap(), (key < 10_000).then_some(key)));
     let stats = guard.stats();
     assert_eq!((stats.asked, stats.found, stats.passed, stats.failed), (110_000, 10_000, 0, 0));
-    // It is made for twice the keys that there are, so that it wastes less than one in a hundred.
+    // Its capacity is twice the number of keys, so that its rate is below one in a hundred.
     assert!(stats.wasted < 1000 && stats.skipped == 100_000 - stats.wasted, "{stats:?}");
     assert_eq!(shared.borrow().lookups, 10_000 + stats.wasted);
 }
 
 #[test]
-fn a_filter_that_has_become_too_full_is_made_anew_and_one_that_grows_is_not() {
+fn a_full_filter_is_rebuilt_unless_it_grows_by_itself() {
     let mut guard = Guard::with_rate(model(0..0), 0.01).unwrap();
     (0..100_000).for_each(|key| guard.insert(&key, key).unwrap());
-    // 1024, and twice that whenever it is full.
+    // The capacity starts at 1024 and doubles whenever the filter is full.
     assert_eq!(guard.stats().renewals, 7);
     let rate = guard.filter().stats().rate_now;
     assert!(rate < 0.0105, "{rate}");
@@ -209,7 +210,7 @@ fn a_filter_that_has_become_too_full_is_made_anew_and_one_that_grows_is_not() {
 }
 
 #[test]
-fn a_stale_filter_is_passed_by_until_it_is_made_anew() {
+fn a_stale_filter_is_bypassed_until_it_is_rebuilt() {
     let model = model(0..10);
     let shared = model.0.clone();
     let mut guard = Guard::with_rate(model, 0.001).unwrap().renewing(Renewal::After(3));
@@ -225,18 +226,18 @@ fn a_stale_filter_is_passed_by_until_it_is_made_anew() {
 }
 
 #[test]
-fn a_key_that_the_store_refused_is_one_maybe_too_many_and_no_more() {
+fn a_key_that_the_store_refused_costs_only_a_wasted_lookup() {
     let model = model(0..0);
     let shared = model.0.clone();
     let mut guard = Guard::with_rate(model, 0.001).unwrap();
-    shared.borrow_mut().fails = Some(What::InsertBefore);
+    shared.borrow_mut().fails = Some(Operation::InsertBefore);
     assert_eq!(guard.insert(&1, 1), Err(Refused));
     assert_eq!(guard.get(&1), Ok(None));
     assert_eq!(guard.stats().wasted, 1);
 }
 
 #[test]
-fn a_counting_filter_forgets_what_is_removed() {
+fn a_counting_filter_forgets_removed_keys() {
     let make = |keys| Counting::with_capacity(keys, 0.001);
     let mut guard = Guard::new(model(0..1000), make).unwrap();
     (0..1000).for_each(|key| assert_eq!(guard.remove_from_both(&key), Ok(true)));
@@ -250,7 +251,7 @@ fn a_counting_filter_forgets_what_is_removed() {
 }
 
 #[test]
-fn a_filter_that_is_brought_is_used_as_long_as_it_fits() {
+fn a_supplied_filter_is_used_while_it_is_current() {
     let mut filter = umbel::Bloom::<umbel::Standard>::with_capacity(100, 0.001).unwrap();
     filter.insert_batch(&[0u64, 1, 2]);
     let model = model(0..3);
@@ -265,7 +266,7 @@ fn a_filter_that_is_brought_is_used_as_long_as_it_fits() {
 }
 
 #[test]
-fn the_time_that_is_saved_is_what_the_store_would_have_taken() {
+fn the_time_saved_is_that_of_the_skipped_lookups() {
     struct Slow;
     impl Lookup for Slow {
         type Key = u64;
@@ -290,7 +291,7 @@ fn the_time_that_is_saved_is_what_the_store_would_have_taken() {
     assert!(guard.stats().skipped > 190 && saved > 0.15, "{saved} {:?}", guard.stats());
 }
 
-/// A number, drawn.
+/// A generator of pseudorandom numbers.
 struct Draw(u64);
 
 impl Draw {
@@ -303,7 +304,7 @@ impl Draw {
 }
 
 #[test]
-fn over_sqlite_a_million_random_operations_have_the_same_answers_with_and_without_the_filter() {
+fn a_guarded_sqlite_table_answers_a_million_operations_like_the_table() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("words.db");
     let mut plain = Words::open(&path).unwrap();
@@ -318,7 +319,7 @@ fn over_sqlite_a_million_random_operations_have_the_same_answers_with_and_withou
                 let was_there = plain.get(&word).unwrap().is_some();
                 assert_eq!(guard.remove(&word).unwrap(), was_there);
             }
-            // Another connection, and this one behind the back of its guard.
+            // Changes by another connection, and by this one without its guard.
             12 => plain.insert(&word, operation.to_le_bytes().to_vec()).unwrap(),
             13 => drop(plain.remove(&word).unwrap()),
             14 => {
@@ -338,11 +339,11 @@ fn over_sqlite_a_million_random_operations_have_the_same_answers_with_and_withou
 }
 
 #[test]
-fn over_files_what_anybody_adds_is_found() {
+fn guarded_files_added_by_others_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let settling = Duration::from_secs(60);
     let files = || Files::new(folder.path()).settling(settling);
-    // As if nothing had happened for some time.
+    // Makes the folder look unchanged for some time.
     let settle = |seconds: u64| {
         let time = SystemTime::now() - Duration::from_secs(100_000 - seconds);
         std::fs::File::open(folder.path()).unwrap().set_modified(time).unwrap();
@@ -363,7 +364,7 @@ fn over_files_what_anybody_adds_is_found() {
             }
             _ => {}
         }
-        // Fresh, it has no version; settled, it has another one.
+        // A fresh folder has no version; once settled, it has a new one.
         if draw.below(4) == 0 {
             settle(round);
         }
@@ -377,7 +378,7 @@ fn over_files_what_anybody_adds_is_found() {
 }
 
 #[test]
-fn over_files_a_name_is_no_way_out_of_the_folder() {
+fn file_names_cannot_escape_the_folder() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("secret"), "x").unwrap();
     std::fs::create_dir(folder.path().join("inner")).unwrap();

@@ -1,4 +1,4 @@
-//! An index never loses a file, is never stale, and never answers from what is damaged.
+//! An index never misses a file, is never stale, and never answers from damaged data.
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use umbel_text::tokens::{Alphabet, Tokens, fold};
 const WORD: Look = Look { whole_words: true, ignore_case: false, ascii: false };
 const PART: Look = Look { whole_words: false, ignore_case: false, ascii: false };
 
-/// A directory of files, and a place for its index beside it.
+/// A directory of files, and the path of its index beside it.
 struct Folder(TempDir);
 
 impl Folder {
@@ -47,12 +47,12 @@ impl Folder {
     }
 }
 
-/// The names of the files that the index cannot rule out.
+/// Returns the names of the files that the index cannot rule out.
 fn named(index: &Index, text: &str, look: Look) -> BTreeSet<PathBuf> {
     index.select(&index.any_of(&[text], look)).unwrap().named().collect()
 }
 
-/// A text of words that differ from each other and from those of other families.
+/// Returns a text of words that differ from each other and from those of other families.
 fn text(family: u64, words: u64) -> Vec<u8> {
     let word = |i| format!("{:x}", Digest::from_hash(i).salted(family).get());
     let lines = (0..words)
@@ -66,9 +66,10 @@ fn text(family: u64, words: u64) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever is in a file is found in it: words and substrings, capital or small, whole files and blocks.
+    /// Everything in a file is found: words and substrings, in any case, in whole files and in
+    /// blocks.
     #[test]
-    fn no_file_that_holds_a_text_is_ruled_out(
+    fn no_file_with_a_text_is_ruled_out(
         files in prop::collection::vec("([a-eA-EäÖ_]{1,5}[ .\\-—\n]){0,400}", 1..8),
         grams in prop::option::of(2u32..=8),
         seed in any::<prop::sample::Index>(),
@@ -82,7 +83,7 @@ proptest! {
             folder.write(&format!("{i}.log"), text);
         }
         let index = folder.build(&Settings { rate: 0.1, grams, block: 1024 });
-        // Something that is there.
+        // Pick a text that occurs in the files.
         let all = files.join("\n");
         let lines: Vec<&str> = all.lines().filter(|line| !line.is_empty()).collect();
         prop_assume!(!lines.is_empty());
@@ -107,9 +108,9 @@ proptest! {
         }
     }
 
-    /// An update makes the file that a new build would make, whatever has happened.
+    /// An update writes the same file as a new build, after any changes.
     #[test]
-    fn an_update_is_as_good_as_a_new_index(
+    fn an_update_equals_a_new_build(
         steps in prop::collection::vec((0u64..12, 0u64..4000, any::<bool>()), 1..10),
         more in prop::collection::vec((0u64..12, 0u64..4000, any::<bool>()), 1..10),
     ) {
@@ -136,7 +137,7 @@ proptest! {
 }
 
 #[test]
-fn only_files_that_may_hold_the_word_are_named() {
+fn only_files_that_may_have_the_word_are_named() {
     let folder = Folder::new();
     let all: Vec<PathBuf> =
         (0..1500).map(|i| folder.write(&format!("{:02}/{i}.log", i % 40), text(i, 50 + i % 200))).collect();
@@ -148,29 +149,30 @@ fn only_files_that_may_hold_the_word_are_named() {
         assert!(named.contains(path));
         needless += named.len() - 1;
     }
-    // 150 words in 1499 other files, at 1 % at most: 2249 needless names, give or take 4 times 47.
+    // 150 words in 1499 other files at a rate of at most 1 %: 2249 needless names, give or take 4
+    // standard deviations of 47.
     assert!(needless <= 2249 + 4 * 47, "{needless}");
-    // Rungs are 4 % too large on average, which gives about 0.8 %.
+    // Filters are 4 % too large on average, which lowers the rate to about 0.8 %.
     assert!(needless >= 1000, "{needless}: filters that are much better than promised are too large");
 }
 
 #[test]
-fn a_changed_file_is_never_answered_from_its_old_filter() {
+fn a_changed_file_is_never_ruled_out_by_its_old_filter() {
     let folder = Folder::new();
     let (a, b) = (folder.write("a.log", "one two\n"), folder.write("b.log", "three\n"));
     let index = folder.build(&Settings::WORDS);
     assert_eq!(named(&index, "six", WORD), BTreeSet::new());
-    // The same length, the same time of modification: the time of change gives it away.
+    // The length and the modification time stay the same, but the change time differs.
     let before = fs::metadata(&a).unwrap();
     let mut file = fs::OpenOptions::new().write(true).open(&a).unwrap();
     file.write_all(b"one six\n").unwrap();
     file.set_modified(before.modified().unwrap()).unwrap();
     assert_eq!(named(&index, "six", WORD), BTreeSet::from([a.clone()]));
-    // One that takes the name of another.
+    // A file that takes the name of another.
     let c = folder.write("c.log", "seven\n");
     fs::rename(&c, &b).unwrap();
     assert_eq!(named(&index, "seven", WORD), BTreeSet::from([a.clone(), b.clone()]));
-    // A new one.
+    // A new file.
     let d = folder.write("d/e/f.log", "eight\n");
     let selection = index.select(&index.any_of(&["eight"], WORD)).unwrap();
     let parts: Vec<Part> = selection.files.into_iter().map(|file| file.part).collect();
@@ -183,7 +185,7 @@ fn a_changed_file_is_never_answered_from_its_old_filter() {
 }
 
 #[test]
-fn a_file_written_again_and_again_while_it_is_indexed_is_not_believed() {
+fn a_file_that_changes_while_it_is_indexed_is_never_ruled_out() {
     let folder = Folder::new();
     let path = folder.write("busy.log", "start\n");
     let until = SystemTime::now() + Duration::from_millis(400);
@@ -192,7 +194,7 @@ fn a_file_written_again_and_again_while_it_is_indexed_is_not_believed() {
         std::thread::spawn(move || {
             let mut number = 0;
             while SystemTime::now() < until {
-                // Of one length, so that only times tell.
+                // All of one length, so that only the times differ.
                 fs::write(&path, format!("word{number:08}\n")).unwrap();
                 number += 1;
             }
@@ -205,7 +207,7 @@ fn a_file_written_again_and_again_while_it_is_indexed_is_not_believed() {
         let index = Index::open(folder.index()).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         let selection = index.select(&index.any_of(&[text.trim_end()], WORD)).unwrap();
-        // Whatever was written before the question is found, or the file is to be read.
+        // A text written before the query is found, or the whole file has to be read.
         let after = fs::read_to_string(&path).unwrap();
         assert!(after != text || text.is_empty() || selection.named().count() == 1);
     }
@@ -213,7 +215,7 @@ fn a_file_written_again_and_again_while_it_is_indexed_is_not_believed() {
 }
 
 #[test]
-fn one_huge_file_beside_small_ones_wastes_nothing() {
+fn one_huge_file_among_small_ones_wastes_nothing() {
     let folder = Folder::new();
     (0..300).for_each(|i| drop(folder.write(&format!("{i}.log"), text(i, 20))));
     let small = folder.build(&Settings { block: 1 << 30, ..Settings::WORDS }).length();
@@ -222,16 +224,16 @@ fn one_huge_file_beside_small_ones_wastes_nothing() {
     let added = (index.length() - small) as f64 * 8.0 / 400_000.0;
     assert!(added < 9.6 * 1.1, "{added} bits for each word of the huge file");
     let by_file: u64 = index.files().map(|file| file.filter_bits).sum();
-    // Names and stamps of 301 files are the rest.
+    // The rest is the names and stamps of 301 files.
     assert!(index.length() - by_file / 8 < 301 * 60 + 4096, "{} bytes", index.length() - by_file / 8);
 }
 
 #[test]
-fn blocks_of_a_large_file_are_told_apart() {
+fn only_matching_blocks_of_a_large_file_are_read() {
     let folder = Folder::new();
     let mut text = text(7, 100_000);
-    let place = text[..text.len() / 2].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
-    text.splice(place..place, *b"here is the needle\n");
+    let offset = text[..text.len() / 2].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    text.splice(offset..offset, *b"here is the needle\n");
     let path = folder.write("large.log", &text);
     let index = folder.build(&Settings { block: 16 << 10, ..Settings::WORDS });
     let selection = index.select(&index.any_of(&["needle"], WORD)).unwrap();
@@ -245,7 +247,7 @@ fn blocks_of_a_large_file_are_told_apart() {
         true
     };
     Searcher::new(&pattern).search(&selection.files[0], each).unwrap();
-    let number = text[..place].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+    let number = text[..offset].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
     assert_eq!(lines, [(number, b"here is the needle".to_vec())]);
     assert_eq!(selection.files[0].path(), path);
 }
@@ -283,12 +285,12 @@ fn compressed_files_are_indexed_by_their_text() {
 }
 
 #[test]
-fn what_an_index_cannot_tell_it_does_not_rule_out() {
+fn undecided_queries_rule_out_nothing() {
     let folder = Folder::new();
     folder.write("a.log", "disk full on node7 -- really\n");
     let words = folder.build(&Settings::WORDS);
     let decided = |index: &Index, text: &str, look| index.any_of(&[text], look).is_decided();
-    // A word at an edge may be a part of a longer one; one within may not.
+    // A word at an edge of the text may be part of a longer word, but one inside may not.
     assert!(!decided(&words, "full", PART) && !decided(&words, "isk full", PART));
     assert!(
         decided(&words, "k full on", PART)
@@ -302,7 +304,7 @@ fn what_an_index_cannot_tell_it_does_not_rule_out() {
     assert!(decided(&parts, "isk f", PART) && !decided(&parts, "isk", PART) && decided(&parts, "isk", WORD));
     assert_eq!(named(&parts, "isk ful", PART).len(), 1);
     assert_eq!(named(&parts, "isk fxl", PART).len(), 0);
-    // One of two that cannot be told: nothing can.
+    // If one alternative is undecided, so is the whole query.
     assert!(!words.any_of(&["full", "--"], WORD).is_decided());
     assert!(words.all_of(&["full", "--"], WORD).is_decided());
 }
@@ -324,7 +326,7 @@ fn a_moved_directory_is_found_beside_its_index() {
 }
 
 #[test]
-fn every_flipped_bit_is_noticed_before_it_makes_an_answer() {
+fn every_flipped_bit_is_detected_before_it_affects_an_answer() {
     let folder = Folder::new();
     (0..60).for_each(|i| drop(folder.write(&format!("{i}.log"), text(i, 120))));
     folder.build(&Settings::WORDS);
@@ -336,7 +338,7 @@ fn every_flipped_bit_is_noticed_before_it_makes_an_answer() {
     };
     let right = answer(&folder.index()).unwrap();
     let copy = folder.0.path().join("copy.idx");
-    let mut noticed = 0;
+    let mut detected = 0;
     for byte in (0..whole.len()).step_by(7) {
         let mut bytes = whole.clone();
         bytes[byte] ^= 1 << (byte % 8);
@@ -344,12 +346,12 @@ fn every_flipped_bit_is_noticed_before_it_makes_an_answer() {
         match answer(&copy) {
             Ok(names) => assert_eq!(names, right, "byte {byte}"),
             Err(error) => {
-                noticed += 1;
+                detected += 1;
                 assert!(error.to_string().contains("copy.idx"), "{error}");
             }
         }
     }
-    assert!(noticed > 0);
+    assert!(detected > 0);
     for length in [0, 1, 7, 8, 31, 4095, 4096, whole.len() - 4096, whole.len() - 1] {
         fs::write(&copy, &whole[..length]).unwrap();
         assert!(answer(&copy).is_err(), "{length} bytes");
@@ -359,13 +361,13 @@ fn every_flipped_bit_is_noticed_before_it_makes_an_answer() {
 }
 
 #[test]
-fn a_page_with_a_right_checksum_and_wrong_contents_is_refused() {
+fn a_page_with_a_valid_checksum_and_hostile_contents_does_no_harm() {
     let folder = Folder::new();
     folder.write("a.log", "one\n");
     folder.build(&Settings::WORDS);
     let whole = fs::read(folder.index()).unwrap();
     let copy = folder.0.path().join("copy.idx");
-    // Every byte of the head and the catalog set to every extreme, with its checksum made right again.
+    // Set every byte of the header and the catalog to extreme values, with a corrected checksum.
     for byte in 8..250 {
         for value in [0, 1, 127, 128, 255] {
             let mut bytes = whole.clone();

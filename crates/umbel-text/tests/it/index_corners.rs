@@ -1,4 +1,5 @@
-//! Corners of the index and the search: damaged archives, hostile files, odd characters, files that are none.
+//! Corner cases of the index and the search: damaged archives, hostile indexes, odd characters, and
+//! files that are not regular.
 
 use flate2::{Compression, write::GzEncoder};
 use std::fs;
@@ -16,7 +17,7 @@ const WORD: Look = Look { whole_words: true, ignore_case: false, ascii: false };
 const PART: Look = Look { whole_words: false, ignore_case: false, ascii: false };
 const WORD_ANY_CASE: Look = Look { whole_words: true, ignore_case: true, ascii: false };
 
-/// A directory `logs` with one file.
+/// Creates a directory `logs` with one file.
 fn logs(name: &str, bytes: impl AsRef<[u8]>) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");
@@ -25,7 +26,7 @@ fn logs(name: &str, bytes: impl AsRef<[u8]>) -> (TempDir, PathBuf) {
     (folder, logs)
 }
 
-/// The lines found by reading everything, with their numbers, and how it ended.
+/// Returns the lines found by reading everything, with their numbers, and the result of the search.
 fn found(directory: &Path, texts: &[&str], look: Look) -> (Vec<(u64, Vec<u8>)>, io::Result<()>) {
     let pattern = Pattern::new(texts, look);
     let mut lines = Vec::new();
@@ -47,12 +48,12 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_damaged_end_hides_nothing_that_comes_before() {
+fn a_damaged_end_hides_nothing_before_it() {
     let text = (0..5000).map(|i| format!("line {i} foo\n")).collect::<String>();
     let whole = gzip(text.as_bytes());
     let padded = [&whole[..], &[0; 512]].concat();
     let rubbish = [&whole[..], b"rubbish\n"].concat();
-    // A log that is still being written has no end either.
+    // A log that is still being written has no end, either.
     let cut = &whole[..whole.len() - 8];
     for bytes in [&padded[..], &rubbish, cut] {
         let (_folder, logs) = logs("a.gz", bytes);
@@ -61,12 +62,12 @@ fn a_damaged_end_hides_nothing_that_comes_before() {
         assert_eq!(lines.len(), 5000, "zgrep finds them all");
         let index = logs.with_extension("idx");
         let made = index::build(&index, &[logs], &Settings::WORDS, &Options::default()).unwrap();
-        assert_eq!((made.files, made.failed.len()), (0, 1), "half a text is not in an index");
+        assert_eq!((made.files, made.failed.len()), (0, 1), "an incomplete text is not in an index");
     }
 }
 
 #[test]
-fn one_text_that_is_rare_does_not_slow_down_another() {
+fn a_rare_text_does_not_slow_down_a_frequent_one() {
     let (_folder, logs) = logs("a", "x foo\n".repeat(1 << 19));
     let start = Instant::now();
     assert_eq!(found(&logs, &["foo", "nowhere"], PART).0.len(), 1 << 19);
@@ -74,15 +75,15 @@ fn one_text_that_is_rare_does_not_slow_down_another() {
 }
 
 #[test]
-fn no_line_is_found_behind_the_last_one() {
+fn no_line_is_found_after_the_last_one() {
     let (_folder, logs) = logs("a", "ab\n");
     assert_eq!(found(&logs, &[""], WORD).0, []);
     assert_eq!(found(&logs, &[""], PART).0, [(1, b"ab".to_vec())]);
 }
 
 #[test]
-fn signs_that_grep_does_not_take_for_letters_end_a_word() {
-    // `grep -Fw` in C.UTF-8 finds each of these.
+fn characters_that_are_not_letters_for_grep_end_a_word() {
+    // `grep -Fw` in the locale C.UTF-8 finds each of these.
     for (text, word) in [("10 m² of land\n", "m"), ("a½ b\n", "a"), ("see x①\n", "x")] {
         let (_folder, logs) = logs("a", text);
         assert_eq!(found(&logs, &[word], WORD).0.len(), 1, "{text}");
@@ -91,14 +92,14 @@ fn signs_that_grep_does_not_take_for_letters_end_a_word() {
         let index = Index::open(index).unwrap();
         assert_eq!(index.select(&index.any_of(&[word], WORD)).unwrap().named().count(), 1, "{text}");
     }
-    // And these are parts of words to it.
+    // It counts these as parts of words.
     for digit in ['٣', '५', '３', 'Ⅳ', '〇', 'Ⓐ', '𝟗'] {
         assert!(Alphabet::Words.contains(digit), "{digit}");
     }
 }
 
 #[test]
-fn folding_leaves_words_and_their_edges_where_they_are() {
+fn folding_does_not_move_the_edges_of_words() {
     for character in (0..0x11_0000).filter_map(char::from_u32) {
         let folded = String::from_utf8(fold(character.encode_utf8(&mut [0; 4]).as_bytes())).unwrap();
         assert_eq!(folded.chars().count(), 1, "{character:?}");
@@ -108,13 +109,13 @@ fn folding_leaves_words_and_their_edges_where_they_are() {
 }
 
 #[test]
-fn the_index_does_not_rule_out_what_the_search_would_find() {
+fn the_index_rules_out_nothing_that_the_search_would_find() {
     let (_folder, logs) = logs("a", "İstanbul\n");
     for settings in [Settings::WORDS, Settings { grams: Some(2), ..Settings::SUBSTRINGS }] {
         let index = logs.with_extension("idx");
         index::build(&index, std::slice::from_ref(&logs), &settings, &Options::default()).unwrap();
         let index = Index::open(index).unwrap();
-        // A small i with a combining dot.
+        // A lower-case i with a combining dot.
         let text = "i\u{307}stanbul";
         let read = !found(&logs, &[text], WORD_ANY_CASE).0.is_empty();
         let named = index.select(&index.any_of(&[text], WORD_ANY_CASE)).unwrap().named().count() > 0;
@@ -134,7 +135,7 @@ fn a_link_to_a_directory_has_its_index_beside_it() {
 }
 
 #[test]
-fn a_file_whose_length_is_not_that_of_its_text_is_not_believed() {
+fn a_file_with_a_wrong_length_is_never_ruled_out() {
     // Such files change without a new time.
     let load = Path::new("/proc/loadavg");
     if load.exists() {
@@ -147,7 +148,7 @@ fn a_file_whose_length_is_not_that_of_its_text_is_not_believed() {
     }
 }
 
-/// Pages with right checksums.
+/// Divides contents into pages with correct checksums.
 fn pages(contents: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (number, page) in contents.chunks(4088).enumerate() {
@@ -164,10 +165,10 @@ fn head(catalog: u64, total: u64) -> Vec<u8> {
     [&b"UMBELIDX"[..], &[1, 0, 0, 0, 0, 0, 0, 0], &catalog.to_le_bytes(), &total.to_le_bytes()].concat()
 }
 
-/// The start of a catalog with one root, up to its files.
+/// Returns the start of a catalog with one root, up to its files.
 fn catalog(root: &Path, files: u64) -> Vec<u8> {
     let mut bytes = 0.01f64.to_le_bytes().to_vec();
-    // Words alone, blocks of 1 MiB, 9.6 bits for each key, one root.
+    // Words only, blocks of 1 MiB, 9.6 bits per key, one root.
     [0, 1 << 20, 2456, 1].into_iter().for_each(|number| put_varint(&mut bytes, number));
     for _ in 0..2 {
         put_varint(&mut bytes, root.as_os_str().len() as u64);
@@ -177,7 +178,7 @@ fn catalog(root: &Path, files: u64) -> Vec<u8> {
     bytes
 }
 
-/// A file of a catalog, up to its blocks.
+/// Appends a file of a catalog, up to its blocks.
 fn entry(bytes: &mut Vec<u8>, shared: u64, rest: &[u8], of: &fs::Metadata, flags: u8) {
     put_varint(bytes, 0);
     put_varint(bytes, shared);
@@ -203,7 +204,7 @@ fn open(catalog: &[u8], shelves: usize) -> umbel_text::Result<Index> {
 
 #[test]
 fn a_length_that_wraps_around_is_refused() {
-    // So many pages that their bytes are 4096 again, modulo 2^64: then anything may be claimed of the catalog.
+    // The size of this many pages is 4096 modulo 2^64, which would allow any length of the catalog.
     let total = ((1u64 << 52) + 1) * 4088;
     for catalog in [1 << 62, 1 << 45, total - 32] {
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -216,8 +217,8 @@ fn a_length_that_wraps_around_is_refused() {
 }
 
 #[test]
-fn names_cannot_grow_by_sharing() {
-    // Each of these files takes some forty bytes in the catalog, and a hundred thousand in memory.
+fn shared_prefixes_cannot_exhaust_memory() {
+    // Each of these files takes about forty bytes in the catalog, but a hundred thousand in memory.
     let (_folder, logs) = logs("a", "foo\n");
     let metadata = fs::metadata(logs.join("a")).unwrap();
     let mut bytes = catalog(&logs, 101);
@@ -232,7 +233,7 @@ fn names_cannot_grow_by_sharing() {
 
 #[test]
 fn blocks_are_not_longer_than_their_file() {
-    // Read as one block, this would take eight terabytes of memory.
+    // Reading this as one block would take eight terabytes of memory.
     let (_folder, logs) = logs("a", "foo\n");
     let metadata = fs::metadata(logs.join("a")).unwrap();
     let mut bytes = catalog(&logs, 1);
@@ -240,7 +241,7 @@ fn blocks_are_not_longer_than_their_file() {
     bytes.extend([1, 1]);
     [1 << 43, 0, 1].into_iter().for_each(|number| put_varint(&mut bytes, number));
     assert!(open(&bytes, 8).is_err());
-    // As it really is, it is fine.
+    // With the actual length the index opens.
     let mut bytes = catalog(&logs, 1);
     entry(&mut bytes, 0, b"a", &metadata, 1);
     bytes.extend([1, 1, 4, 1, 1]);
@@ -248,7 +249,7 @@ fn blocks_are_not_longer_than_their_file() {
 }
 
 #[test]
-fn sums_of_what_is_claimed_do_not_overflow() {
+fn sums_of_claimed_sizes_do_not_overflow() {
     let (_folder, logs) = logs("a", "foo\n");
     let metadata = fs::metadata(logs.join("a")).unwrap();
     for (blocks, keys) in [(1u64 << 20, 0), (1 << 21, (1 << 44) - 1)] {

@@ -1,4 +1,4 @@
-//! Indexes written by earlier versions are read, and their bytes are what `docs/index.md` says.
+//! Indexes written by earlier versions are read, and their bytes match `docs/index.md`.
 
 use std::path::{Path, PathBuf};
 use umbel::Hasher;
@@ -9,7 +9,7 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-/// The files that an index names for a text, without a look at them.
+/// Returns the files that an index names for a text, without examining them.
 fn named(index: &Index, text: &str, whole_words: bool) -> Vec<String> {
     let query = index.any_of(&[text], Look { whole_words, ..Look::default() });
     assert!(query.is_decided(), "{text}");
@@ -17,7 +17,7 @@ fn named(index: &Index, text: &str, whole_words: bool) -> Vec<String> {
 }
 
 #[test]
-fn golden_indexes_still_answer() {
+fn golden_indexes_are_still_readable() {
     let index = Index::open(golden("words.idx")).unwrap();
     for word in ["disk", "Node7", "error_log", "NAÏVE"] {
         assert_eq!(named(&index, word, true), ["logs/a.log", "logs/d.gz"], "{word}");
@@ -35,13 +35,13 @@ fn golden_indexes_still_answer() {
     assert_eq!(named(&index, "longer fi", false), ["logs/deep/b.log"]);
 }
 
-/// A reader of its own, from the page alone.
+/// An independent reader, written from `docs/index.md` alone.
 struct Reader {
     contents: Vec<u8>,
     rate: f64,
     grams: u64,
     cells: u64,
-    /// For each file its path and the keys of its blocks.
+    /// The path of each file, and the number of keys in each of its blocks.
     files: Vec<(String, Vec<u64>)>,
     shelves: usize,
 }
@@ -90,7 +90,7 @@ impl Reader {
         Reader { rate, grams, cells, files, shelves: 32 + catalog, contents }
     }
 
-    /// The files with a filter that has this digest.
+    /// Returns the files with a filter that has this digest.
     fn with(&self, digest: u64) -> Vec<&str> {
         let k = (1.0 / self.rate).log2().round().max(1.0);
         let c = self.cells;
@@ -129,7 +129,7 @@ impl Reader {
 }
 
 #[test]
-fn the_bytes_are_those_of_the_page_that_describes_them() {
+fn the_bytes_match_the_documentation() {
     let reader = Reader::new(&std::fs::read(golden("words.idx")).unwrap());
     let word = |text: &str| Hasher::fast(0).digest_bytes(text.as_bytes()).get();
     assert_eq!(reader.grams, 0);

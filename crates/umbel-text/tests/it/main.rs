@@ -1,4 +1,4 @@
-//! The integration tests of `umbel-text`, linked into one binary: a module for each promise.
+//! The integration tests of `umbel-text`, linked into one binary, with a module for each promise.
 //!
 //! `cargo test -p umbel-text --test it address::` runs the tests of one module.
 

@@ -1,4 +1,5 @@
-//! What a filter of passwords promises: both sides agree, no weak one is lost, and five digits find what all forty would.
+//! A password filter treats lists and candidates alike, misses no weak password, and finds the same
+//! by five digits as by all forty.
 
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -16,7 +17,7 @@ fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { rng_seed, failure_persistence: None, cases, ..Default::default() }
 }
 
-/// A filter of words, and who asks it.
+/// Builds a filter of words, and a digester for querying it.
 fn weak(recipe: Recipe, hasher: Hasher, words: &[Vec<u8>]) -> (AnyFilter, Digester) {
     let spec = Spec::new(words.len().max(1000) as u64, 1e-6).unwrap().with_hasher(hasher.clone());
     let mut filter = AnyFilter::build(Kind::Blocked, &spec).unwrap();
@@ -28,8 +29,8 @@ fn weak(recipe: Recipe, hasher: Hasher, words: &[Vec<u8>]) -> (AnyFilter, Digest
 }
 
 #[test]
-fn words_that_look_the_same_are_the_same() {
-    // As they are typed and as they are listed, and whether they are the same where capitals count.
+fn spellings_of_the_same_word_match() {
+    // A candidate, the listed word, and whether the two match where case counts.
     for (typed, listed, apart) in [
         ("letmein", "letmein", true),
         ("LetMeIn", "letmein", false),
@@ -49,14 +50,14 @@ fn words_that_look_the_same_are_the_same() {
 }
 
 #[test]
-fn what_is_no_text_is_taken_as_it_is_and_no_password_is_a_weak_one() {
+fn binary_passwords_stay_unchanged_and_an_empty_one_is_weak() {
     let (filter, mut digester) = weak(Recipe::default(), Hasher::fast(0), &[b"\xff\x00A".to_vec()]);
     assert!(digester.is_weak(b"\xff\x00A", &filter).unwrap());
     assert!(!digester.is_weak(b"\xff\x00a", &filter).unwrap());
     assert!(digester.is_weak(b"", &filter).unwrap());
 }
 
-/// A reader that gives a few bytes at a time.
+/// A reader that returns a few bytes at a time.
 struct Pieces<'a>(&'a [u8], usize);
 
 impl std::io::Read for Pieces<'_> {
@@ -72,13 +73,13 @@ proptest! {
     #![proptest_config(cases(512))]
 
     #[test]
-    fn to_normalise_twice_changes_nothing(word in any::<String>(), fold in any::<bool>()) {
+    fn normalising_twice_changes_nothing(word in any::<String>(), fold in any::<bool>()) {
         let once = normalised(word.as_bytes(), fold);
         prop_assert_eq!(&normalised(&once, fold)[..], &once[..]);
     }
 
     #[test]
-    fn every_word_of_a_list_is_weak_by_every_recipe(
+    fn every_listed_word_is_weak_with_every_recipe(
         words in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 1..40),
         strangers in prop::collection::vec(any::<String>(), 1..40),
         form in prop::sample::select(vec![Form::Words, Form::Folded, Form::Sha1]),
@@ -91,7 +92,8 @@ proptest! {
         for word in &words {
             prop_assert!(digester.is_weak(word, &filter).unwrap());
         }
-        // The oracle is a set of normalised words; one in a million others may be taken for a member.
+        // The oracle is a set of normalised words. One other word in a million may be a false
+        // positive.
         let fold = form == Form::Folded;
         let known: HashSet<Vec<u8>> = words.iter().map(|word| normalised(word, fold).to_vec()).collect();
         for stranger in strangers.iter().map(String::as_bytes).filter(|stranger| !stranger.is_empty()) {
@@ -101,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn lines_come_out_whole_whatever_pieces_they_come_in(
+    fn lines_do_not_depend_on_read_sizes(
         text in prop::collection::vec(prop::sample::select(b"ab\n\n\r\xef".to_vec()), 0..200),
         piece in 1usize..20,
     ) {
@@ -113,7 +115,7 @@ proptest! {
         }
         let without_end = |line: &[u8]| line.strip_suffix(b"\r").unwrap_or(line).to_vec();
         let mut naive: Vec<Vec<u8>> = text.split(|byte| *byte == b'\n').map(without_end).collect();
-        // After the last end there is no line.
+        // After the last line end there is no line.
         if text.is_empty() || text.ends_with(b"\n") {
             naive.pop();
         }
@@ -122,7 +124,7 @@ proptest! {
 }
 
 #[test]
-fn a_byte_order_mark_is_no_part_of_a_word_and_a_line_has_an_end() {
+fn a_byte_order_mark_is_skipped_and_an_endless_line_refused() {
     let mut lines = Lines::new(Pieces(b"\xef\xbb\xbfletmein\n", 1));
     assert!(lines.more().unwrap());
     assert!(lines.lot().eq([&b"letmein"[..]]));
@@ -141,7 +143,7 @@ fn a_slow_hash_needs_the_same_salt_cost_and_secret() {
     let digest = |recipe: &Recipe, key: u8| {
         let mut digests = Vec::new();
         let mut digester = Digester::new(recipe.clone(), Hasher::sealed([key; 32]));
-        // Twice, since the memory is used again.
+        // Twice, because the memory is reused.
         for _ in 0..2 {
             let keep = |digest| {
                 digests.push(digest);
@@ -162,7 +164,7 @@ fn a_slow_hash_needs_the_same_salt_cost_and_secret() {
 }
 
 #[test]
-fn marks_that_are_not_understood_are_refused() {
+fn unknown_metadata_is_refused() {
     assert!(matches!(Recipe::from_meta(&Meta::new()), Err(Error::Unmarked)));
     let marked = |name: &str, value: &str| {
         let mut meta = Meta::new();
@@ -192,7 +194,7 @@ fn hex(sha1: &[u8; 20]) -> String {
     sha1.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// How many lines a list has, and the digests of those that count.
+/// Returns the number of lines in a list, and the digests of those that count.
 fn read(list: &str, said: Option<Lists>, form: Form, least: u64) -> Result<(u64, Vec<umbel::Digest>), Error> {
     let mut digests = Vec::new();
     let digester = Digester::new(Recipe { form, slow: None }, Hasher::fast(0));
@@ -204,7 +206,7 @@ fn read(list: &str, said: Option<Lists>, form: Form, least: u64) -> Result<(u64,
 }
 
 #[test]
-fn lists_of_hashes_are_recognised_and_rare_ones_left_out() {
+fn lists_of_hashes_are_recognised_and_rare_hashes_skipped() {
     let listed = [("password", 9), ("qwerty", 7), ("rare", 1), ("cafe\u{301}", 5)];
     let list: String =
         listed.iter().map(|(word, count)| format!("{}:{count}\r\n", hex(&sha1(word.as_bytes())))).collect();
@@ -215,7 +217,7 @@ fn lists_of_hashes_are_recognised_and_rare_ones_left_out() {
     assert_eq!(holds(""), Lists::Words);
     let (count, digests) = read(&list, None, Form::Sha1, 2).unwrap();
     assert_eq!((count, digests.len()), (4, 3));
-    // A candidate is hashed as it is typed and as it is normalised: one of the two may be the listed form.
+    // A candidate is hashed as typed and normalised, because either may be the listed form.
     let mut digester = Digester::new(Recipe { form: Form::Sha1, slow: None }, Hasher::fast(0));
     for (word, expected) in
         [("password", true), ("qwerty", true), ("rare", false), ("cafe\u{301}", true), ("café", false)]
@@ -237,19 +239,19 @@ fn lists_of_hashes_are_recognised_and_rare_ones_left_out() {
         read("word\n", Some(Lists::Hashes), Form::Sha1, 0),
         Err(Error::NotAHash { line: Some(1) })
     ));
-    // Words among hashes are hashed, in both forms where there are two.
+    // Words in a filter of hashes are hashed, in both forms if they differ.
     assert_eq!(read("password\ncafe\u{301}\n", None, Form::Sha1, 0).unwrap().1.len(), 3);
     assert_eq!(read(&list, Some(Lists::Words), Form::Words, 0).unwrap().0, 4);
     let hash = hex(&sha1(b"x"));
-    for no_hash in
+    for invalid in
         ["", ":5", "5BAA6", &hash[1..], &format!("{hash}0"), &format!("{hash}:"), &format!("{hash}:-1")]
     {
-        assert_eq!(Pwned::parse(no_hash.as_bytes()), None, "{no_hash}");
+        assert_eq!(Pwned::parse(invalid.as_bytes()), None, "{invalid}");
     }
     assert!(Pwned::parse(hash.as_bytes()).is_some());
 }
 
-/// A list of so many hashes, sorted by hash or as they come.
+/// Returns a list of this many hashes, sorted by hash or unsorted.
 fn leaked(count: u32, sorted: bool) -> Vec<String> {
     let line = |word: u32| format!("{}:{}", hex(&sha1(&word.to_le_bytes())), word % 7 + 1);
     let mut lines: Vec<String> = (0..count).map(line).collect();
@@ -260,24 +262,24 @@ fn leaked(count: u32, sorted: bool) -> Vec<String> {
 }
 
 #[test]
-fn five_digits_find_what_a_search_through_everything_finds() {
+fn five_digits_find_what_a_full_scan_finds() {
     let folder = tempfile::tempdir().unwrap();
-    const MANY: u32 = 60_000;
+    const LARGE_LIST_HASHES: u32 = 60_000;
     for (count, sorted, end) in [
         (0, true, "\n"),
         (1, true, "\n"),
         (50, false, "\n"),
-        (MANY, true, "\n"),
-        (MANY, true, "\r\n"),
-        (MANY, false, "\n"),
+        (LARGE_LIST_HASHES, true, "\n"),
+        (LARGE_LIST_HASHES, true, "\r\n"),
+        (LARGE_LIST_HASHES, false, "\n"),
     ] {
         let lines = leaked(count, sorted);
         let path = folder.path().join(format!("{count}{sorted}{}", end.len()));
-        // The last line may lack its end.
-        let text = lines.join(end) + if count == MANY { "" } else { end };
+        // The last line may lack its line end.
+        let text = lines.join(end) + if count == LARGE_LIST_HASHES { "" } else { end };
         std::fs::write(&path, &text).unwrap();
         let mut list = RangeList::open(&path).unwrap();
-        assert_eq!(list.is_sorted(), count == MANY && sorted);
+        assert_eq!(list.is_sorted(), count == LARGE_LIST_HASHES && sorted);
         let edges = lines.iter().take(20).chain(lines.iter().rev().take(20)).map(|line| line[..5].to_owned());
         let drawn = (0..60u32).map(|number| format!("{:05x}", number * 17_476 % (1 << 20)));
         for (number, prefix) in edges.chain(drawn).chain(["00000".into(), "fffff".into()]).enumerate() {
@@ -295,9 +297,9 @@ fn five_digits_find_what_a_search_through_everything_finds() {
     }
 }
 
-/// They are passed over in a list that is read through, and have to be in one that is halved.
+/// A full scan skips empty lines and the byte order mark, so a binary search has to, too.
 #[test]
-fn empty_lines_and_the_mark_of_utf8_are_no_lines_of_a_large_list_either() {
+fn a_large_list_may_have_empty_lines_and_a_byte_order_mark() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("list");
     let lines = leaked(60_000, true);
@@ -314,7 +316,7 @@ fn empty_lines_and_the_mark_of_utf8_are_no_lines_of_a_large_list_either() {
 }
 
 #[test]
-fn a_file_without_hashes_is_refused_small_or_large() {
+fn a_file_without_hashes_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [
         ("small", "password\n".to_owned()),
@@ -332,7 +334,8 @@ fn a_file_without_hashes_is_refused_small_or_large() {
     }
 }
 
-/// 850 million entries take 1.42 GiB at one in a thousand, and 2.85 GiB at one in a million.
+/// 850 million entries take 1.42 GiB at a rate of one in a thousand, and 2.85 GiB at one in a
+/// million.
 #[test]
 fn the_largest_leaked_list_fits_into_memory() {
     for (rate, gibibytes) in [(1e-3, 1.42), (1e-6, 2.85)] {
@@ -340,17 +343,18 @@ fn the_largest_leaked_list_fits_into_memory() {
         let standard = plan(Kind::Standard, &spec).unwrap();
         let planned = standard.bytes as f64 / f64::from(1 << 30);
         assert!((planned - gibibytes).abs() <= 0.005, "{rate}: {planned}");
-        // What `password build` makes is a little larger, and faster.
+        // The kind that `password build` uses is a little larger, and faster.
         let blocked = plan(Kind::Blocked, &spec).unwrap();
         assert!(blocked.bytes > standard.bytes && blocked.bytes < standard.bytes / 10 * 11);
         assert!(blocked.rate <= rate);
     }
 }
 
-/// A million words at one in a thousand: none is lost, and of a million others as many are refused as promised. The rate
-/// of a build differs by about 0.5 % of itself from another's, and a million questions by 3.2 %: four of both are 13 %.
+/// Inserts a million words at a rate of one in a thousand. None is missed, and as many of a million
+/// others are refused as promised. The standard deviation of the rate is about 0.5 % between
+/// builds, and 3.2 % from a million queries; four times both is 13 %.
 #[test]
-fn a_million_words_and_a_million_others() {
+fn a_million_words_are_weak_and_few_others() {
     let word = |number: u64| format!("word {:x}\n", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into_bytes();
     let hasher = Hasher::sealed([3; 32]);
     let spec = Spec::new(1_000_000, 1e-3).unwrap().with_hasher(hasher.clone());

@@ -1,5 +1,5 @@
-//! What similarity promises: the figures of the literature, estimates as near to the truth as they say, no near-duplicate missed, and no
-//! figure from a filter that is full.
+//! Similarity reproduces the figures of the literature, has estimates within their stated errors,
+//! misses no near-duplicate, and reports no figure from a full filter.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -26,21 +26,22 @@ fn of(text: impl AsRef<[u8]>, by: By) -> Elements {
     Elements::read(text.as_ref(), by, false).unwrap()
 }
 
-/// The true Jaccard similarity.
+/// Returns the true Jaccard similarity.
 fn truth(one: &Elements, two: &Elements) -> f64 {
     let [one, two] =
         [one, two].map(|elements| elements.digests().iter().map(|d| d.get()).collect::<BTreeSet<u64>>());
     one.intersection(&two).count() as f64 / one.union(&two).count() as f64
 }
 
-/// Words of a family, from a number to another.
+/// Returns the words `from` to `to` of a family.
 fn text(family: u64, from: u64, to: u64) -> String {
     (from..to).map(|number| format!("w{:x} ", mix(family << 32 | number))).collect()
 }
 
-/// m = 2048, k = 4, sets of 200: the table of the AND fraction and the corrected Jaccard similarity, over many pairs of filters.
+/// With m = 2048, k = 4 and sets of 200, reproduces the table of the AND fraction and the corrected
+/// Jaccard similarity, averaged over many pairs of filters.
 #[test]
-fn the_table_of_the_literature_comes_out() {
+fn the_table_of_the_literature_is_reproduced() {
     const BUILDS: u64 = 200;
     for (shared, and, jaccard) in
         [(0, 0.324, 0.001), (50, 0.470, 0.144), (100, 0.628, 0.332), (150, 0.805, 0.600), (200, 1.0, 1.0)]
@@ -58,7 +59,7 @@ fn the_table_of_the_literature_comes_out() {
             let (one, two) = (sketch(0), sketch(200 - shared));
             let likeness = compare(&one, &two).unwrap();
             and_mean += likeness.left_and / BUILDS as f64;
-            // Not clamped at 0, so that the mean of disjoint sets is right too.
+            // Do not clamp at 0, so that the mean for disjoint sets is right, too.
             let overlap = likeness.overlap.unwrap();
             let (both, either) = (overlap.left.value + overlap.right.value, overlap.union.value);
             jaccard_mean += (both / either - 1.0) / BUILDS as f64;
@@ -78,7 +79,7 @@ fn the_table_of_the_literature_comes_out() {
 proptest! {
     #![proptest_config(fixed(40))]
 
-    /// Inclusion is never denied, whatever the sizes.
+    /// Inclusion is always recognised, for any sizes.
     #[test]
     fn a_part_is_contained_in_the_whole(small in 1u64..300, large in 0u64..5000, seed in 0u64..1000) {
         let (part, whole) = (of(text(seed, 0, small), By::Words), of(text(seed, 0, small + large), By::Words));
@@ -92,9 +93,9 @@ proptest! {
         prop_assert!(likeness.right_inside);
     }
 
-    /// A folded filter is the filter of the smaller size.
+    /// A folded filter equals the filter built in the smaller size.
     #[test]
-    fn folding_is_building_smaller(words in 1u64..3000, seed in 0u64..1000) {
+    fn folding_equals_building_smaller(words in 1u64..3000, seed in 0u64..1000) {
         let elements = of(text(seed, 0, words), By::Words);
         let large = elements.filter(Standard::new(1 << 15, 2).unwrap()).unwrap();
         let small = elements.filter(Standard::new(1 << 13, 2).unwrap()).unwrap();
@@ -104,7 +105,7 @@ proptest! {
 
     /// The estimate is within five of its own standard errors of the truth, also between sizes.
     #[test]
-    fn estimates_are_as_near_as_they_say(a in 50u64..2000, b in 50u64..2000, shared in 0u64..2000, seed in 0u64..1000) {
+    fn estimates_are_within_their_stated_errors(a in 50u64..2000, b in 50u64..2000, shared in 0u64..2000, seed in 0u64..1000) {
         let shared = shared.min(a).min(b);
         let (one, two) = (of(text(seed, 0, a), By::Words), of(text(seed, a - shared, a - shared + b), By::Words));
         let sketch = |elements: &Elements| elements.filter(fitting(elements.len()).unwrap()).unwrap();
@@ -113,9 +114,9 @@ proptest! {
         prop_assert!((jaccard.value - truth).abs() <= 5.0 * jaccard.standard_error + 0.002, "{} and {}", jaccard, truth);
     }
 
-    /// However a document comes in pieces, and whatever its bytes are, its elements are the same.
+    /// The elements of a document do not depend on the pieces in which it is read, for any bytes.
     #[test]
-    fn elements_do_not_depend_on_how_they_are_read(bytes in prop::collection::vec(1u8..=255, 0..2000), step in 1usize..70) {
+    fn elements_do_not_depend_on_read_sizes(bytes in prop::collection::vec(1u8..=255, 0..2000), step in 1usize..70) {
         struct Slow<'a>(&'a [u8], usize);
         impl Read for Slow<'_> {
             fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
@@ -133,7 +134,7 @@ proptest! {
 }
 
 #[test]
-fn words_shingles_and_chunks_are_what_they_are_called() {
+fn documents_are_split_into_words_shingles_and_chunks() {
     assert_eq!(
         of("The cat. the CAT, the naïve café42", By::Words),
         of("cafe\u{301}42 cat naïve THE", By::Words)
@@ -142,7 +143,7 @@ fn words_shingles_and_chunks_are_what_they_are_called() {
     assert_eq!(
         of("a b c d e a b c d", By::Shingles(4)).len(),
         5,
-        "two more start at d and e, and one comes again"
+        "two more start at d and e, and one is repeated"
     );
     assert_eq!((of("a b", By::Shingles(4)).len(), of("", By::Shingles(4)).len()), (1, 0));
     assert_ne!(of("a b", By::Shingles(4)), of("b a", By::Shingles(4)));
@@ -158,26 +159,26 @@ fn bytes(seed: u64, length: usize) -> Vec<u8> {
 }
 
 #[test]
-fn chunks_are_cut_by_content_and_repeated_ones_count() {
+fn chunks_depend_on_content_and_repeated_ones_count() {
     let whole = bytes(1, 1 << 20);
     let elements = of(&whole, By::Chunks);
     let mean = whole.len() as f64 / elements.len() as f64;
     assert!((mean / EXPECTED_CHUNK as f64 - 1.0).abs() < 0.1, "chunks of {mean} bytes");
-    // A byte put in changes the chunks around it, and no others.
+    // An inserted byte changes only the chunks around it.
     let mut more = whole.clone();
     more.insert(500_000, 7);
     let changed = of(&more, By::Chunks);
     let common = elements.digests().iter().filter(|digest| changed.digests().contains(digest)).count();
     assert!(elements.len() - common <= 2, "{} of {}", common, elements.len());
-    // Ten copies are not one.
+    // Ten copies count as ten.
     let copies = of(whole[..100_000].repeat(10), By::Chunks);
     assert!(copies.len() > 9 * of(&whole[..100_000], By::Chunks).len());
-    // Bytes that never say where to cut are cut all the same.
+    // Bytes without any boundary are split all the same.
     assert_eq!(of(vec![0; 1 << 20], By::Chunks).len(), (1 << 20) / (16 * EXPECTED_CHUNK));
 }
 
 #[test]
-fn of_html_only_what_is_visible_counts() {
+fn only_visible_text_of_html_counts() {
     let shown = |page: &str| {
         let mut text = String::new();
         visible_text(page.as_bytes(), |part| text += part).unwrap();
@@ -192,12 +193,12 @@ fn of_html_only_what_is_visible_counts() {
     assert_eq!(
         of(page, By::Words),
         of("a b one twothree four five six seven", By::Words),
-        "told by its start"
+        "recognised by its start"
     );
     let fragment = "<p>one</p><script>two</script>";
     assert_eq!(Elements::read(fragment.as_bytes(), By::Words, true).unwrap(), of("one", By::Words));
     assert_eq!(of(fragment, By::Words).len(), 4, "one, two, p and script");
-    // Hostile pages end.
+    // Hostile pages do not take forever.
     for page in
         ["<".repeat(100_000), "<div hidden>".repeat(20_000), "<script>".to_string() + &"<!--".repeat(50_000)]
     {
@@ -205,7 +206,7 @@ fn of_html_only_what_is_visible_counts() {
     }
 }
 
-/// Documents of 20 to 3000 words, in families of which the members have more or less in common.
+/// Returns documents of 20 to 3000 words, in families whose members have more or less in common.
 fn library(documents: u64) -> Vec<Elements> {
     (0..documents)
         .map(|number| {
@@ -217,9 +218,10 @@ fn library(documents: u64) -> Vec<Elements> {
         .collect()
 }
 
-/// Exact sets are the judge: whatever is above the threshold by more than the error is found, whatever is below by more is not.
+/// Exact sets are the oracle: pairs above the threshold by more than the error are found, and pairs
+/// below it by more are not.
 #[test]
-fn no_near_duplicate_is_missed_and_nothing_else_is_listed() {
+fn exactly_the_near_duplicates_are_listed() {
     let documents = library(300);
     let mut collection = Collection::default();
     documents.iter().for_each(|elements| collection.add(elements).unwrap());
@@ -246,7 +248,7 @@ fn no_near_duplicate_is_missed_and_nothing_else_is_listed() {
                 } else if truth < at_least - error {
                     assert!(!found.contains(&(left, right)), "{left} and {right}: {truth}");
                 }
-                // And the search is the same as comparing each with each.
+                // The search agrees with comparing each pair.
                 if right % 40 == 0 {
                     let estimate = compare(&sketch(left), &sketch(right)).unwrap().jaccard().unwrap().value;
                     let sizes = [left, right].map(|at| documents[at].len() as f64);
@@ -273,12 +275,12 @@ fn no_near_duplicate_is_missed_and_nothing_else_is_listed() {
 }
 
 #[test]
-fn a_filter_that_is_full_gives_no_figure() {
+fn a_full_filter_has_no_estimate() {
     let (one, two) = (of(text(1, 0, 5000), By::Words), of(text(2, 0, 5000), By::Words));
     let shape = Standard::new(512, 4).unwrap();
     let likeness = compare(&one.filter(shape).unwrap(), &two.filter(shape).unwrap()).unwrap();
     assert_eq!((likeness.jaccard(), likeness.overlap), (None, None));
-    // Nearly full, an estimate there is, but it says nothing.
+    // A nearly full filter has an estimate, but it is useless.
     let shape = Standard::new(2048, 4).unwrap();
     let nearly = compare(&one.filter(shape).unwrap(), &two.filter(shape).unwrap()).unwrap();
     assert_eq!(nearly.jaccard(), None, "{nearly:?}");

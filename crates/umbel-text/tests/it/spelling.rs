@@ -1,5 +1,6 @@
-//! What the speller promises: a word of the list is never told, a misspelling is missed with the rate, what is suggested is in the list and
-//! one edit away, and every word of any text is seen once, where it is.
+//! The speller never reports a word of the list and misses a misspelling with the rate. Its
+//! suggestions are in the list and one edit away. It sees every word of any text once, at its
+//! position.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -17,18 +18,18 @@ fn dictionary(words: &str) -> Dictionary {
     Dictionary::new(List::parse(&[words.as_bytes()]).unwrap(), 1e-9).unwrap()
 }
 
-/// The words of a text with their places.
+/// Returns the words of a text with their positions.
 fn words(text: &[u8]) -> Vec<(String, u64, u64)> {
     words_in(text, 1 << 16, false)
 }
 
 fn words_in(text: &[u8], buffer: usize, addresses: bool) -> Vec<(String, u64, u64)> {
     let mut found = Vec::new();
-    let told = each_word(BufReader::with_capacity(buffer, text), addresses, |word| {
+    let result = each_word(BufReader::with_capacity(buffer, text), addresses, |word| {
         found.push((word.text.to_string(), word.line, word.column));
         ControlFlow::<()>::Continue(())
     });
-    let (passed, end) = told.unwrap();
+    let (passed, end) = result.unwrap();
     assert!(end.is_none() && passed.words == found.len() as u64);
     found
 }
@@ -37,7 +38,7 @@ fn just(text: &str) -> Vec<String> {
     words(text.as_bytes()).into_iter().map(|(word, _, _)| word).collect()
 }
 
-/// A bijection that has nothing in common with the hashes of the library.
+/// A bijection that is unrelated to the hashes of the library.
 fn mix(x: u64) -> u64 {
     let x = (x ^ x >> 27).wrapping_mul(0x3c79_ac49_2ba7_b653);
     let x = (x ^ x >> 33).wrapping_mul(0x1c69_b3f7_4ac4_ae35);
@@ -45,7 +46,7 @@ fn mix(x: u64) -> u64 {
 }
 
 #[test]
-fn words_are_letters_with_apostrophes_and_have_places() {
+fn words_are_letters_with_apostrophes_at_their_positions() {
     let text = "The quick,\n  don't “l’amour” naïve\n\nÉté-là";
     let expected = [
         ("The", 1, 1),
@@ -60,12 +61,12 @@ fn words_are_letters_with_apostrophes_and_have_places() {
     let found: Vec<_> = found.iter().map(|(word, line, column)| (word.as_str(), *line, *column)).collect();
     assert_eq!(found, expected);
     assert_eq!(just("dogs' 'tis rock'n'roll o'"), ["dogs", "tis", "rock'n'roll", "o"]);
-    assert_eq!(just("e\u{301}te\u{301} co\u{ad}op"), ["été", "coop"], "put together, without soft hyphens");
-    assert_eq!(just("x86 2nd foo_bar 12 don't2"), [""; 0], "numbers and names of programs are no words");
+    assert_eq!(just("e\u{301}te\u{301} co\u{ad}op"), ["été", "coop"], "composed, without soft hyphens");
+    assert_eq!(just("x86 2nd foo_bar 12 don't2"), [""; 0], "numbers and identifiers are not words");
 }
 
 #[test]
-fn addresses_names_of_files_and_paths_are_left_out() {
+fn addresses_file_names_and_paths_are_skipped() {
     let text = "see https://example.org/a/b?c=d, (www.exmaple.net) or jon.doe@mail.example, main.rs and /usr/lib/x ./y ok.\nEnd.Next";
     let expected = ["see", "or", "and", "ok", "End", "Next"];
     assert_eq!(just(text), expected);
@@ -78,7 +79,7 @@ fn addresses_names_of_files_and_paths_are_left_out() {
 }
 
 #[test]
-fn what_is_no_utf8_touches_only_the_words_beside_it() {
+fn invalid_utf8_affects_only_adjacent_words() {
     let text = b"caf\xe9 good \xff bad\xfe\xfe end";
     let mut found = Vec::new();
     let (passed, _) = each_word(&text[..], false, |word| {
@@ -92,7 +93,7 @@ fn what_is_no_utf8_touches_only_the_words_beside_it() {
 }
 
 #[test]
-fn capitals_possessives_and_elisions_stand_for_words() {
+fn capitals_possessives_and_elisions_are_known() {
     let known = dictionary("the\nHaus\nNASA\ndog\nl'\namour\niPhone\ndon't\naujourd'hui\n");
     for word in ["the", "The", "THE", "Haus", "HAUS", "NASA", "dog's", "Dog's", "DOG'S", "l'amour", "L'amour"]
     {
@@ -107,7 +108,7 @@ fn capitals_possessives_and_elisions_stand_for_words() {
 }
 
 #[test]
-fn lists_of_any_kind_are_read() {
+fn lists_in_all_formats_are_read() {
     let list =
         List::parse(&["\u{feff}über\r\nvice-versa\n\n42\nword/XYZ\ncafe\u{301}\nit’s\n".as_bytes()]).unwrap();
     assert_eq!(list.iter().collect::<Vec<_>>(), ["café", "it's", "versa", "vice", "word", "über"]);
@@ -135,7 +136,7 @@ fn the_likeliest_suggestion_comes_first() {
     assert!(of("zzzzzz").is_empty() && of(&"a".repeat(1000)).is_empty() && of("").len() < 2);
 }
 
-/// Restricted Damerau-Levenshtein distance, by the book.
+/// Computes the restricted Damerau-Levenshtein distance with the textbook algorithm.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut d = vec![vec![0; b.len() + 1]; a.len() + 1];
@@ -159,14 +160,14 @@ fn distance(a: &str, b: &str) -> usize {
 proptest! {
     #![proptest_config(fixed(60))]
 
-    /// The naive search through the whole list is the judge.
+    /// A naive search through the whole list is the oracle.
     #[test]
     fn all_words_one_edit_away_are_suggested_and_no_others(
         list in prop::collection::btree_set("[abcé]{1,5}", 1..60),
         word in "[abcéz]{1,6}",
     ) {
         let text = list.iter().cloned().collect::<Vec<_>>().join("\n");
-        // A filter that lets much pass: the list has to put that right.
+        // The filter has many false positives, which the list has to correct.
         let known = Dictionary::new(List::parse(&[text.as_bytes()]).unwrap(), 0.3).unwrap();
         prop_assert!(list.iter().all(|word| known.knows(word)));
         let suggestions = known.suggest(&word, usize::MAX);
@@ -175,14 +176,14 @@ proptest! {
         if word.chars().count() > 2 {
             prop_assert_eq!(suggested, expected);
         } else {
-            prop_assert!(suggested.is_subset(&expected), "of so short words not all are tried");
+            prop_assert!(suggested.is_subset(&expected), "not all edits of such a short word are tried");
         }
         prop_assert!(suggestions.read <= suggestions.tried);
     }
 
-    /// Places are right whatever the bytes, and however they come.
+    /// Positions are right for any bytes and any buffer size.
     #[test]
-    fn every_word_is_where_it_is_said_to_be(
+    fn every_word_is_at_its_reported_position(
         parts in prop::collection::vec(prop_oneof!["[a-zé']{1,9}", "[ ,.\n-]{1,3}", "\u{2019}|_|7|\u{301}|://|@|ß"], 0..80),
         buffer in 1usize..90,
     ) {
@@ -200,7 +201,7 @@ proptest! {
         }
     }
 
-    /// Nothing panics, and what is valid around invalid bytes is still found.
+    /// Nothing panics, and valid text around invalid bytes is still found.
     #[test]
     fn any_bytes_can_be_read(bytes in prop::collection::vec(1u8..=255, 0..300)) {
         let mut text = bytes;
@@ -212,19 +213,19 @@ proptest! {
 }
 
 #[test]
-fn a_line_of_many_megabytes_is_read_piece_by_piece() {
+fn a_line_of_many_megabytes_is_read_in_pieces() {
     let line = "wrod ".repeat(1 << 20);
     let found = words(line.as_bytes());
     assert_eq!(found.len(), 1 << 20);
     assert!(found.iter().enumerate().all(|(i, word)| *word == ("wrod".to_string(), 1, 5 * i as u64 + 1)));
-    // Without any space it is cut somewhere, and nothing is lost.
+    // Without any space, the line is split somewhere, and nothing is lost.
     let letters = "é".repeat(3 << 19);
     let found = words(letters.as_bytes());
     assert_eq!(found.iter().map(|word| word.0.chars().count()).sum::<usize>(), 3 << 19);
     assert!(found.len() < 5);
 }
 
-/// A word of two to four syllables.
+/// Returns a word of two to four syllables.
 fn syllables(number: u64) -> String {
     let mut random = mix(number + 1);
     let mut take = |from: &str| {
@@ -236,7 +237,7 @@ fn syllables(number: u64) -> String {
     (0..count).map(|_| take("bcdfghklmnprstvw") + &take("aeiou") + &take("nrstl")).collect()
 }
 
-/// One edit at random.
+/// Applies one random edit.
 fn misspelt(word: &str, random: u64) -> String {
     let mut letters: Vec<char> = word.chars().collect();
     let [kind, at, letter] = [0, 1, 2].map(|i| mix(random ^ i << 60));
@@ -251,9 +252,10 @@ fn misspelt(word: &str, random: u64) -> String {
     letters.into_iter().collect()
 }
 
-/// Four standard deviations of the mean: of counting, and from filter to filter, which is about 3 % of the rate of one of this size.
+/// Allows four standard deviations of the mean, from counting and from filter to filter. The latter
+/// is about 3 % of the rate for a filter of this size.
 #[test]
-fn misspellings_are_missed_with_the_promised_rate() {
+fn misspellings_pass_with_the_promised_rate() {
     let words: BTreeSet<String> = (0..20_000).map(syllables).collect();
     let text = words.iter().cloned().collect::<Vec<_>>().join("\n");
     let list = List::parse(&[text.as_bytes()]).unwrap();
@@ -272,7 +274,7 @@ fn misspellings_are_missed_with_the_promised_rate() {
         let mut now = 0.0;
         for seed in 0..builds {
             let dictionary = Dictionary::hashed(list.clone(), rate, Hasher::fast(seed)).unwrap();
-            assert!(words.iter().all(|word| dictionary.knows(word)), "a word of the list is never told");
+            assert!(words.iter().all(|word| dictionary.knows(word)), "a word of the list is never reported");
             missed += wrong.iter().filter(|word| dictionary.knows(word)).count();
             now += dictionary.filter().stats().rate_now / builds as f64;
         }
@@ -285,7 +287,7 @@ fn misspellings_are_missed_with_the_promised_rate() {
 }
 
 #[test]
-fn a_filter_alone_knows_but_cannot_suggest() {
+fn a_filter_alone_recognises_words_but_cannot_suggest() {
     let filter = {
         use umbel::{AnyFilter, Kind, Spec};
         let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(100, 1e-6).unwrap()).unwrap();
@@ -295,5 +297,5 @@ fn a_filter_alone_knows_but_cannot_suggest() {
     let known = Dictionary::from_filter(filter, List::parse(&[b"umbel\n"]).unwrap()).unwrap();
     assert!(known.knows("Brown") && !known.knows("d'brown") && known.knows("umbel") && !known.knows("brwon"));
     assert!(known.suggest("brwon", 5).words.is_empty());
-    assert_eq!(known.suggest("umble", 5).words, ["umbel"], "but further words it can");
+    assert_eq!(known.suggest("umble", 5).words, ["umbel"], "but it can suggest the further words");
 }

@@ -1,4 +1,5 @@
-//! A store of tables answers as a map does, reads as few tables as the theory says, and survives crashes and damage.
+//! A store of tables answers like a map, reads as few tables as the theory predicts, and survives
+//! crashes and damage.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -15,7 +16,7 @@ fn with_rate(folder: &Path, rate: f64, seed: u64) -> Store {
     Store::open(folder, Options { rate, hasher: Hasher::fast(seed), ..Options::default() }).expect("a store")
 }
 
-/// The files with this ending, in the order of their names.
+/// Returns the files with this extension, in the order of their names.
 fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     let all = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = all.filter(|path| path.extension().is_some_and(|own| own == ending)).collect();
@@ -31,7 +32,7 @@ enum Step {
     Flush,
     Merge(usize, usize),
     Reopen,
-    /// The process ends while it writes: so many bytes of a record are there.
+    /// The process ends while it writes, after this many bytes of a record.
     Crash(usize),
 }
 
@@ -60,9 +61,10 @@ proptest! {
     })]
 
     #[test]
-    fn it_answers_as_a_map_does(steps in steps()) {
+    fn it_answers_like_a_map(steps in steps()) {
         let folder = tempfile::tempdir().unwrap();
-        // So little memory that there are flushes of themselves, and a rate at which filters are often wrong.
+        // Little memory, so that the store flushes by itself, and a rate at which filters are often
+        // wrong.
         let options = || Options { memory: 3000, rate: 0.3, ..Options::default() };
         let mut store = Store::open(folder.path(), options()).unwrap();
         let mut map = BTreeMap::new();
@@ -98,7 +100,7 @@ proptest! {
                     let logs = files(folder.path(), "log");
                     prop_assert!(logs.len() <= 1);
                     for log in &logs {
-                        // A record of which the end is missing.
+                        // A record whose end is missing.
                         let before = std::fs::read(log).unwrap();
                         let mut other = Store::open(folder.path(), options()).unwrap();
                         let grew = other.put(b"cut off", &[7; 60]).is_ok() && log.exists();
@@ -128,10 +130,10 @@ proptest! {
 }
 
 #[test]
-fn three_tables_of_which_two_need_not_be_read() {
+fn filters_rule_out_two_of_three_tables() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path());
-    // The key is in table 3 alone, the last to be asked.
+    // The key is only in table 3, which is queried last.
     for table in ["3", "2", "1"] {
         (0..100).for_each(|n| store.put(format!("{table}/{n}").as_bytes(), table.as_bytes()).unwrap());
         store.flush().unwrap();
@@ -142,9 +144,10 @@ fn three_tables_of_which_two_need_not_be_read() {
     assert_eq!(store.counts(), Counts { lookups: 2, asked: 6, skipped: 5, read: 1, wasted: 0 });
 }
 
-/// Reads for a lookup, on average, and what theory says: of absent keys, of keys of each table newest first, of histories.
+/// Compares the mean number of reads per lookup with the theory: for absent keys, for keys of each
+/// table from the newest on, and for histories.
 #[test]
-fn reads_are_as_many_as_the_theory_says() {
+fn reads_match_the_theory() {
     const KEYS: u64 = 1000;
     const BUILDS: u64 = 12;
     const ASKED: u64 = 20_000;
@@ -182,7 +185,8 @@ fn reads_are_as_many_as_the_theory_says() {
                 keys.for_each(|key| assert_eq!(store.history(&key.to_le_bytes()).unwrap().len(), 1));
             });
         }
-        // Four standard errors; from one filter of this size to the next the rate differs by some four per cent.
+        // Allow four standard errors. The rate differs by about four per cent between filters of
+        // this size.
         let near = |reads: u64, lookups: u64, certain: f64, filters: f64| {
             let lookups = (lookups * BUILDS) as f64;
             let (mean, expected) = (reads as f64 / lookups, certain + filters * p);
@@ -197,7 +201,7 @@ fn reads_are_as_many_as_the_theory_says() {
 }
 
 #[test]
-fn what_is_deleted_stays_deleted_until_nothing_older_can_bring_it_back() {
+fn tombstones_stay_until_no_older_value_is_left() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path());
     store.put(b"a", b"old").unwrap();
@@ -217,7 +221,7 @@ fn what_is_deleted_stays_deleted_until_nothing_older_can_bring_it_back() {
 }
 
 #[test]
-fn a_crash_between_a_merge_and_the_removal_of_its_tables_does_no_harm() {
+fn a_crash_between_a_merge_and_the_removal_of_old_tables_does_no_harm() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path());
     for (key, value) in [(b"a", Some(b"1")), (b"b", Some(b"2")), (b"a", None)] {
@@ -231,7 +235,7 @@ fn a_crash_between_a_merge_and_the_removal_of_its_tables_does_no_harm() {
         files(folder.path(), "table").into_iter().map(|path| (std::fs::read(&path).unwrap(), path)).collect();
     store.merge(0..3).unwrap();
     drop(store);
-    // As if none had been removed yet; and a log that has become a table.
+    // As if none had been removed yet, and with the log of an existing table.
     before.iter().for_each(|(bytes, path)| std::fs::write(path, bytes).unwrap());
     std::fs::write(folder.path().join("00000002.log"), "whatever").unwrap();
     let store = open(folder.path());
@@ -241,7 +245,7 @@ fn a_crash_between_a_merge_and_the_removal_of_its_tables_does_no_harm() {
 }
 
 #[test]
-fn only_one_has_a_store_at_a_time() {
+fn a_store_can_be_opened_only_once_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let error = Store::open(folder.path(), Options::default()).unwrap_err().to_string();
@@ -251,26 +255,26 @@ fn only_one_has_a_store_at_a_time() {
 }
 
 #[test]
-fn a_flush_that_fails_loses_nothing() {
+fn a_failed_flush_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path());
     store.put(b"a", b"1").unwrap();
-    // There is something else where the table should be.
-    let place = folder.path().join("00000001-00000001.table");
-    std::fs::create_dir(&place).unwrap();
+    // A directory is in the way of the table.
+    let blocker = folder.path().join("00000001-00000001.table");
+    std::fs::create_dir(&blocker).unwrap();
     assert!(store.flush().is_err());
     assert_eq!(store.get(b"a").unwrap(), Some(b"1".to_vec()));
     let wrote = store.put(b"b", b"2").is_ok();
-    std::fs::remove_dir(&place).unwrap();
+    std::fs::remove_dir(&blocker).unwrap();
     drop(store);
     let mut store = open(folder.path());
     assert_eq!(store.get(b"a").unwrap(), Some(b"1".to_vec()));
-    assert_eq!(store.get(b"b").unwrap().is_some(), wrote, "what was accepted is there");
+    assert_eq!(store.get(b"b").unwrap().is_some(), wrote, "accepted writes are there");
     store.flush().unwrap();
     assert_eq!(store.get(b"a").unwrap(), Some(b"1".to_vec()));
 }
 
-/// Two tables: of `old` keys and of `new` keys, each with several blocks.
+/// Creates two tables, one of `old` and one of `new` keys, with several blocks each.
 fn two_tables(folder: &Path) -> [PathBuf; 2] {
     let mut store = open(folder);
     for table in ["old", "new"] {
@@ -281,35 +285,36 @@ fn two_tables(folder: &Path) -> [PathBuf; 2] {
 }
 
 #[test]
-fn every_flipped_bit_is_noticed_or_healed() {
+fn every_flipped_bit_is_detected_or_repaired() {
     let folder = tempfile::tempdir().unwrap();
     let [_, path] = two_tables(folder.path());
     let bytes = std::fs::read(&path).unwrap();
     let keys: Vec<_> = (0..300).map(|n| format!("new {n:03}")).collect();
-    for place in (0..bytes.len()).step_by(97).chain(0..90) {
+    for offset in (0..bytes.len()).step_by(97).chain(0..90) {
         let mut damaged = bytes.clone();
-        damaged[place] ^= 1 << (place % 8);
+        damaged[offset] ^= 1 << (offset % 8);
         std::fs::write(&path, damaged).unwrap();
         let store = open(folder.path());
         let mut errors = 0;
         for (n, key) in keys.iter().enumerate() {
             match store.get(key.as_bytes()) {
-                Ok(found) => assert_eq!(found, Some(vec![n as u8; 40]), "{place}"),
+                Ok(found) => assert_eq!(found, Some(vec![n as u8; 40]), "{offset}"),
                 Err(error) => {
                     assert!(error.to_string().contains("00000002-00000002.table"), "{error}");
                     errors += 1;
                 }
             }
         }
-        // A block, the whole table, or the filter, which is made anew.
-        assert!(errors == 0 || errors == 300 || (10..120).contains(&errors), "{errors} at {place}");
+        // The damage is in a block, in a part that the whole table needs, or in the filter, which
+        // is rebuilt.
+        assert!(errors == 0 || errors == 300 || (10..120).contains(&errors), "{errors} at {offset}");
         let found = store.get(b"old 007");
-        assert!(store.tables()[0].damage.is_some() || found.unwrap() == Some(vec![7; 40]), "{place}");
+        assert!(store.tables()[0].damage.is_some() || found.unwrap() == Some(vec![7; 40]), "{offset}");
     }
 }
 
 #[test]
-fn a_damaged_table_is_named_keys_of_newer_ones_are_found_and_it_can_be_set_aside() {
+fn a_damaged_table_is_reported_and_can_be_set_aside() {
     let folder = tempfile::tempdir().unwrap();
     let [old, new] = two_tables(folder.path());
     let bytes = std::fs::read(&old).unwrap();
@@ -320,7 +325,7 @@ fn a_damaged_table_is_named_keys_of_newer_ones_are_found_and_it_can_be_set_aside
     let error = format!("{:#}", store.get(b"old 007").unwrap_err());
     assert!(error.contains(old.to_str().unwrap()) && error.contains("truncated"), "{error}");
     assert!(store.merge(0..2).is_err() && store.entries().is_err() && store.set_aside(0).is_err());
-    // What is written now is found.
+    // New writes are found.
     store.put(b"old 007", b"again").unwrap();
     assert_eq!(store.get(b"old 007").unwrap(), Some(b"again".to_vec()));
     store.set_aside(1).unwrap();
@@ -330,7 +335,7 @@ fn a_damaged_table_is_named_keys_of_newer_ones_are_found_and_it_can_be_set_aside
     let store = open(folder.path());
     assert_eq!(store.entries().unwrap().count(), 301);
 
-    // A table that is gone is noticed too.
+    // A missing table is detected, too.
     drop(store);
     std::fs::remove_file(old).unwrap();
     let mut store = open(folder.path());
@@ -341,14 +346,14 @@ fn a_damaged_table_is_named_keys_of_newer_ones_are_found_and_it_can_be_set_aside
     assert_eq!(store.get(b"old 008").unwrap(), None);
     drop(store);
 
-    // So is one that has the name of another.
+    // So is a table with the name of another.
     std::fs::rename(&new, folder.path().join("00000003-00000003.table")).unwrap();
     let store = open(folder.path());
     assert_eq!(store.tables().iter().filter(|table| table.damage.is_some()).count(), 2);
 }
 
 #[test]
-fn what_is_torn_off_the_log_is_dropped_and_what_is_damaged_is_named() {
+fn a_torn_log_is_truncated_and_a_damaged_one_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path());
     (0..10u8).for_each(|n| store.put(&[n], &[n; 20]).unwrap());
@@ -362,12 +367,12 @@ fn what_is_torn_off_the_log_is_dropped_and_what_is_damaged_is_named() {
         assert_eq!(store.torn(), (end - (bytes.len() - 45)) as u64);
         assert_eq!((store.get(&[8]).unwrap(), store.get(&[9]).unwrap()), (Some(vec![8; 20]), None));
     }
-    // The file grew, and what was written did not arrive.
+    // The file grew, but the data did not reach the disk.
     std::fs::write(&log, [&bytes[..], &[0; 100]].concat()).unwrap();
     let store = open(folder.path());
     assert_eq!((store.torn(), store.get(&[9]).unwrap()), (100, Some(vec![9; 20])));
     drop(store);
-    // Not even its head arrived.
+    // Not even its header reached the disk.
     for start in [&bytes[..20], &[0; 64]] {
         std::fs::write(&log, start).unwrap();
         let mut store = open(folder.path());
@@ -376,9 +381,9 @@ fn what_is_torn_off_the_log_is_dropped_and_what_is_damaged_is_named() {
         drop(store);
         assert_eq!(open(folder.path()).get(b"again").unwrap(), Some(Vec::new()));
     }
-    for place in 0..bytes.len() - 21 {
+    for offset in 0..bytes.len() - 21 {
         let mut damaged = bytes.clone();
-        damaged[place] ^= 1 << (place % 8);
+        damaged[offset] ^= 1 << (offset % 8);
         std::fs::write(&log, damaged).unwrap();
         let error = Store::open(folder.path(), Options::default()).unwrap_err().to_string();
         assert!(error.contains("00000001.log"), "{error}");
@@ -386,7 +391,7 @@ fn what_is_torn_off_the_log_is_dropped_and_what_is_damaged_is_named() {
 }
 
 #[test]
-fn a_table_made_with_another_hash_gets_another_filter() {
+fn a_table_with_another_hash_gets_a_new_filter() {
     let folder = tempfile::tempdir().unwrap();
     two_tables(folder.path());
     let keyed = || Options { hasher: Hasher::keyed([7; 16]), ..Options::default() };
@@ -401,7 +406,7 @@ fn a_table_made_with_another_hash_gets_another_filter() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_arguments_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     for rate in [0.0, 1.0, f64::NAN] {
         assert!(Store::open(folder.path(), Options { rate, ..Options::default() }).is_err());
@@ -413,7 +418,7 @@ fn what_cannot_be_is_refused() {
     assert!(store.merge(0..1).is_err(), "there is none yet");
     store.flush().unwrap();
     store.flush().unwrap();
-    assert_eq!(store.tables().len(), 1, "nothing makes no table");
+    assert_eq!(store.tables().len(), 1, "an empty flush writes no table");
     assert_eq!(store.get(b"").unwrap(), Some(b"the empty key is a key".to_vec()));
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
@@ -421,7 +426,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn the_format_is_what_it_was() {
+fn the_format_matches_the_golden_files() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path());
     for n in 0..120u32 {
@@ -439,7 +444,7 @@ fn the_format_is_what_it_was() {
         let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
         assert!(std::fs::read(path).expect("the golden file") == bytes, "{name}");
     }
-    // What was written then is read now.
+    // Files of an earlier version are still readable.
     for (golden, name) in [("words.table", "00000001-00000001.table"), ("words.log", "00000001.log")] {
         let folder = tempfile::tempdir().unwrap();
         let path = format!("{}/tests/golden/{golden}", env!("CARGO_MANIFEST_DIR"));
@@ -452,7 +457,7 @@ fn the_format_is_what_it_was() {
 }
 
 #[test]
-fn memory_is_best_shared_by_size() {
+fn sharing_memory_by_size_is_optimal() {
     let expected = |rates: &[f64]| rates.iter().sum::<f64>();
     let bits = |keys: &[u64], rates: &[f64]| -> f64 {
         let of = |(keys, rate): (&u64, &f64)| -(*keys as f64) * rate.ln() / std::f64::consts::LN_2.powi(2);
@@ -470,7 +475,7 @@ fn memory_is_best_shared_by_size() {
         let even = (-budget * std::f64::consts::LN_2.powi(2) / total as f64).exp();
         let tables = keys.iter().filter(|keys| **keys > 0).count() as f64;
         assert!(expected(&rates) <= even * tables + 1e-12, "{rates:?} {even}");
-        // Nothing that is taken from one table and given to another makes it better.
+        // Moving memory from one table to another never improves the result.
         for (from, to) in [(0, 1), (1, 0)] {
             let mut other = rates.clone();
             let step = budget / 1000.0 * std::f64::consts::LN_2.powi(2);

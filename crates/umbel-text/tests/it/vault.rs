@@ -1,5 +1,5 @@
-//! What a vault promises: whoever keeps it learns nothing but what is written down, every change to it is noticed, and its
-//! owner finds what is there.
+//! The server of a vault learns no more than is documented, every change to a vault is detected,
+//! and the owner finds every document.
 
 use flate2::{Compression, write::GzEncoder};
 use hmac::{Hmac, KeyInit, Mac};
@@ -19,18 +19,18 @@ pub(crate) fn passphrase(text: &str) -> Passphrase {
     Passphrase::new(text.as_bytes().to_vec().into()).expect("a passphrase")
 }
 
-/// A vault for documents of few words, gone with this value.
-struct Place {
+/// A vault for documents of few words, in a temporary directory.
+struct TestVault {
     folder: TempDir,
     vault: Vault,
 }
 
-impl Place {
-    fn new(words: u32, rate: f64) -> Place {
+impl TestVault {
+    fn new(words: u32, rate: f64) -> TestVault {
         let folder = tempfile::tempdir().expect("a folder");
         let options = Options { cost: Cost::WEAKEST, words, rate };
         let vault = Vault::create(folder.path().join("v"), &passphrase("open"), &options).expect("a vault");
-        Place { folder, vault }
+        TestVault { folder, vault }
     }
 
     fn path(&self) -> PathBuf {
@@ -51,7 +51,7 @@ impl Place {
         bytes
     }
 
-    /// The names of what a search finds.
+    /// Returns the names of the documents that a search finds.
     fn search(&self, words: &[&str], confirm: bool) -> BTreeSet<String> {
         let query = self.vault.query(words).expect("words");
         let found = self.vault.search(&query, confirm).expect("an answer");
@@ -78,7 +78,7 @@ fn words(family: &str, count: usize) -> String {
 }
 
 #[test]
-fn trapdoors_and_codewords_are_those_of_the_paper() {
+fn trapdoors_and_codewords_match_the_paper() {
     let f = |key: &[u8], message: &[u8]| -> [u8; 32] {
         let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length");
         mac.update(message);
@@ -105,7 +105,7 @@ fn trapdoors_and_codewords_are_those_of_the_paper() {
 }
 
 #[test]
-fn two_documents_with_the_same_words_share_only_what_chance_gives() {
+fn indexes_of_the_same_words_share_bits_only_by_chance() {
     let shape = IndexShape::new(2000, 14).unwrap();
     let key = IndexKey::new(&[1; 32], shape.hashes());
     let m = shape.bits() as f64;
@@ -121,14 +121,15 @@ fn two_documents_with_the_same_words_share_only_what_chance_gives() {
             let both = a.bits().iter().zip(b.bits()).map(|(a, b)| (a & b).count_ones()).sum::<u32>();
             let (x, y) = (a.ones() as f64, b.ones() as f64);
             shared += f64::from(both);
-            // Two sets of x and y positions, drawn from m without regard for each other.
+            // Two sets of x and y positions, drawn independently from m.
             expected += x * y / m;
             variance += x * y * (m - x) * (m - y) / (m * m * (m - 1.0));
             fills.extend([x / m, y / m]);
         }
         let distance = (shared - expected) / f64::sqrt(variance);
         assert!(distance.abs() < 4.0, "{count} words: {distance} standard errors");
-        // The fill does not tell how many words there are. Its variance is below that of m independent bits.
+        // The fill does not reveal the number of words. Its variance is below that of m independent
+        // bits.
         let mean = fills.iter().sum::<f64>() / fills.len() as f64;
         let error = (0.25 / m / fills.len() as f64).sqrt();
         assert!((mean - shape.fill()).abs() < 4.0 * error, "{count} words: fill {mean}");
@@ -139,7 +140,7 @@ fn two_documents_with_the_same_words_share_only_what_chance_gives() {
 #[test]
 fn the_rate_is_two_to_the_minus_r() {
     let shape = IndexShape::new(300, 6).unwrap();
-    // Not above, since the bits are rounded up to whole words.
+    // The rate is not above 2^-6, because the number of bits is rounded up to whole words.
     assert!((0.95..=1.0).contains(&(shape.rate() * 64.0)), "{}", shape.rate());
     let (mut asked, mut taken, mut expected) = (0.0, 0.0, 0.0);
     for build in 0..20u8 {
@@ -163,63 +164,63 @@ fn the_rate_is_two_to_the_minus_r() {
 }
 
 #[test]
-fn every_flipped_bit_of_a_document_is_noticed() {
-    let place = Place::new(8, 1e-4);
-    let id = place.add("note", "attack at dawn");
-    let path = place.file(&id);
+fn every_flipped_bit_of_a_document_is_detected() {
+    let test = TestVault::new(8, 1e-4);
+    let id = test.add("note", "attack at dawn");
+    let path = test.file(&id);
     let good = fs::read(&path).unwrap();
     assert!(good.len() < 1500, "{}", good.len());
-    // In place: a file that is written anew is flushed to the disk each time.
+    // Change the file in place: writing a new file would flush it to disk each time.
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     for bit in 0..good.len() * 8 {
         let (at, byte) = (bit as u64 / 8, good[bit / 8]);
         file.write_all_at(&[byte ^ 1 << (bit % 8)], at).unwrap();
-        assert!(place.is_damaged(&id), "bit {bit} of {}", good.len() * 8);
+        assert!(test.is_damaged(&id), "bit {bit} of {}", good.len() * 8);
         file.write_all_at(&[byte], at).unwrap();
     }
     for end in (0..good.len()).rev() {
         file.set_len(end as u64).unwrap();
-        assert!(place.is_damaged(&id), "cut to {end}");
+        assert!(test.is_damaged(&id), "cut to {end}");
     }
     fs::write(&path, [&good[..], b"\0"].concat()).unwrap();
-    assert!(place.is_damaged(&id));
+    assert!(test.is_damaged(&id));
     fs::write(&path, &good).unwrap();
-    assert_eq!(place.get(&id), b"attack at dawn");
+    assert_eq!(test.get(&id), b"attack at dawn");
 }
 
 #[test]
-fn a_damaged_index_never_hides_a_document_in_silence() {
-    let place = Place::new(8, 1e-4);
-    let id = place.add("note", "attack at dawn");
-    let other = place.add("other", "nothing");
-    let path = place.file(&id);
+fn a_damaged_index_never_silently_hides_a_document() {
+    let test = TestVault::new(8, 1e-4);
+    let id = test.add("note", "attack at dawn");
+    let other = test.add("other", "nothing");
+    let path = test.file(&id);
     let mut bytes = fs::read(&path).unwrap();
     let index = bytes.len() - 32 - 24;
     bytes[index..index + 24].fill(0);
     fs::write(&path, bytes).unwrap();
-    let query = place.vault.query(&["attack"]).unwrap();
-    let answer = place.vault.server().search(query.trapdoors()).unwrap();
+    let query = test.vault.query(&["attack"]).unwrap();
+    let answer = test.vault.server().search(query.trapdoors()).unwrap();
     assert_eq!((answer.hits.len(), answer.asked, answer.problems.len()), (0, 2, 1));
     assert!(answer.problems[0].to_string().contains(&id.to_string()));
-    // The others are fine.
-    assert!(place.vault.check(&other).is_ok());
-    let (entries, problems) = place.vault.entries().unwrap();
+    // The other document is fine.
+    assert!(test.vault.check(&other).is_ok());
+    let (entries, problems) = test.vault.entries().unwrap();
     assert_eq!((entries.len(), problems.len()), (1, 1));
 }
 
 #[test]
-fn nothing_can_be_moved_left_out_or_taken_from_elsewhere() {
-    let place = Place::new(8, 1e-4);
+fn no_part_can_be_moved_removed_or_replaced() {
+    let test = TestVault::new(8, 1e-4);
     let long = |byte: u8| vec![byte; 4 * CHUNK - 100];
-    let (a, b) = (place.add("a", long(b'a')), place.add("b", long(b'b')));
-    let [one, two] = [a, b].map(|id| fs::read(place.file(&id)).unwrap());
+    let (a, b) = (test.add("a", long(b'a')), test.add("b", long(b'b')));
+    let [one, two] = [a, b].map(|id| fs::read(test.file(&id)).unwrap());
     assert_eq!(one.len(), two.len());
     let check = |bytes: Vec<u8>, what: &str| {
         assert_ne!(bytes, one, "{what}");
-        fs::write(place.file(&a), bytes).unwrap();
-        assert!(place.is_damaged(&a), "{what}");
-        fs::write(place.file(&a), &one).unwrap();
-        assert!(place.vault.check(&a).is_ok());
+        fs::write(test.file(&a), bytes).unwrap();
+        assert!(test.is_damaged(&a), "{what}");
+        fs::write(test.file(&a), &one).unwrap();
+        assert!(test.vault.check(&a).is_ok());
     };
     check(two.clone(), "another document under this name");
     let content = u64::from_le_bytes(*one[one.len() - 32..].first_chunk().unwrap()) as usize;
@@ -241,7 +242,7 @@ fn nothing_can_be_moved_left_out_or_taken_from_elsewhere() {
     let (first, second) = mixed[32..32 + 2 * sealed].split_at_mut(sealed);
     first.swap_with_slice(second);
     check(mixed, "chunks in another order");
-    // Chunks left out, with the length and the checksum made right again: what an evil server could do.
+    // A hostile server could remove chunks and correct the length and the checksum.
     for left_out in [32..32 + sealed, 32 + content - sealed..32 + content] {
         let mut mixed = one.clone();
         mixed.drain(left_out);
@@ -254,51 +255,51 @@ fn nothing_can_be_moved_left_out_or_taken_from_elsewhere() {
         mixed[at + 24..].copy_from_slice(&sum[..8]);
         check(mixed, "a chunk less");
     }
-    // And a document of another vault with the same passphrase.
-    let stranger = Place::new(8, 1e-4);
+    // A document of another vault with the same passphrase is refused, too.
+    let stranger = TestVault::new(8, 1e-4);
     let c = stranger.add("c", "text");
-    fs::copy(stranger.file(&c), place.file(&c)).unwrap();
-    assert!(place.is_damaged(&c));
+    fs::copy(stranger.file(&c), test.file(&c)).unwrap();
+    assert!(test.is_damaged(&c));
 }
 
 #[test]
-fn a_name_may_be_any_bytes_but_not_too_many() {
-    let place = Place::new(8, 1e-4);
+fn a_name_may_be_any_bytes_up_to_a_limit() {
+    let test = TestVault::new(8, 1e-4);
     for name in [&b""[..], b"../..\xff\n", &[b'n'; 1 << 16]] {
-        let id = place.vault.add(name, None, &b"text"[..]).expect("a document").entry.id;
-        assert_eq!(place.vault.entry(&id).expect("a head").head.name, name);
+        let id = test.vault.add(name, None, &b"text"[..]).expect("a document").entry.id;
+        assert_eq!(test.vault.entry(&id).expect("a head").head.name, name);
     }
-    assert!(place.vault.add(&[b'n'; (1 << 16) + 1], None, &b"text"[..]).is_err());
+    assert!(test.vault.add(&[b'n'; (1 << 16) + 1], None, &b"text"[..]).is_err());
 }
 
 #[test]
-fn what_comes_out_is_what_went_in() {
-    let place = Place::new(8, 1e-4);
+fn contents_survive_a_round_trip() {
+    let test = TestVault::new(8, 1e-4);
     for length in [0, 1, 1023, 1024, 1025, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 5] {
         let bytes: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
-        let id = place.add("n", &bytes);
-        assert_eq!(place.get(&id), bytes, "{length}");
+        let id = test.add("n", &bytes);
+        assert_eq!(test.get(&id), bytes, "{length}");
         let sealed = padded(length as u64) + 16 * padded(length as u64).div_ceil(CHUNK as u64);
-        let seen = place.vault.server().seen().unwrap().0;
+        let seen = test.vault.server().seen().unwrap().0;
         assert_eq!(seen.iter().find(|seen| seen.id == id).unwrap().content, sealed);
     }
-    // A number of bytes that needs no filling up.
+    // A length that needs no padding.
     let exact = padded(5 * CHUNK as u64);
-    let id = place.add("n", vec![1; exact as usize]);
-    assert_eq!(place.get(&id).len() as u64, exact);
+    let id = test.add("n", vec![1; exact as usize]);
+    assert_eq!(test.get(&id).len() as u64, exact);
 }
 
 #[test]
-fn the_same_document_twice_has_nothing_in_common_and_nothing_shows() {
-    let place = Place::new(2000, 1e-4);
+fn two_copies_of_a_document_look_unrelated_and_reveal_nothing() {
+    let test = TestVault::new(2000, 1e-4);
     let text = words("confidential", 300);
-    let (a, b) = (place.add("secretname.txt", &text), place.add("secretname.txt", &text));
-    let [one, two] = [a, b].map(|id| fs::read(place.file(&id)).unwrap());
+    let (a, b) = (test.add("secretname.txt", &text), test.add("secretname.txt", &text));
+    let [one, two] = [a, b].map(|id| fs::read(test.file(&id)).unwrap());
     assert_eq!(one.len(), two.len());
     let same = one.windows(12).filter(|window| two.windows(12).any(|other| other == *window)).count();
-    // Nothing but the start, with the version, and the numbers at the end.
-    assert!(same < 30, "{same} places in common");
-    for (path, bytes) in files(&place.path()) {
+    // Only the start, with the version, and the numbers at the end are the same.
+    assert!(same < 30, "{same} windows in common");
+    for (path, bytes) in files(&test.path()) {
         let shown = path.display();
         for needle in ["confid", "secret", "txt"] {
             let found = bytes.windows(needle.len()).any(|window| window == needle.as_bytes());
@@ -311,44 +312,44 @@ fn the_same_document_twice_has_nothing_in_common_and_nothing_shows() {
 }
 
 #[test]
-fn a_server_needs_no_key_and_a_trapdoor_is_for_one_word() {
-    let place = Place::new(100, 1e-6);
-    let plan = place.add("plan", "attack at dawn");
-    place.add("menu", "soup at noon");
-    // The server has the documents and nothing else: not even the sealed key.
+fn a_server_needs_no_key_and_a_trapdoor_finds_one_word() {
+    let test = TestVault::new(100, 1e-6);
+    let plan = test.add("plan", "attack at dawn");
+    test.add("menu", "soup at noon");
+    // The server has only the documents, not even the sealed key.
     let server = tempfile::tempdir().unwrap();
-    for id in Server::new(place.path()).documents().unwrap() {
-        fs::copy(place.file(&id), server.path().join(format!("{id}.doc"))).unwrap();
+    for id in Server::new(test.path()).documents().unwrap() {
+        fs::copy(test.file(&id), server.path().join(format!("{id}.doc"))).unwrap();
     }
     let sent: Vec<Vec<u8>> =
-        place.vault.query(&["attack"]).unwrap().trapdoors().iter().map(Trapdoor::to_bytes).collect();
+        test.vault.query(&["attack"]).unwrap().trapdoors().iter().map(Trapdoor::to_bytes).collect();
     let received: Vec<Trapdoor> = sent.iter().map(|bytes| Trapdoor::from_bytes(bytes).unwrap()).collect();
     let answer = Server::new(server.path()).search(&received).unwrap();
     assert_eq!((answer.hits, answer.asked), (vec![plan], 2));
-    // The trapdoor of another vault finds nothing, whatever the word.
-    let other = Place::new(100, 1e-6);
+    // A trapdoor of another vault finds nothing, even for the same word.
+    let other = TestVault::new(100, 1e-6);
     let query = other.vault.query(&["attack"]).unwrap();
     assert!(Server::new(server.path()).search(query.trapdoors()).unwrap().hits.is_empty());
-    // Half a trapdoor is more likely to fit, but it is one that somebody gave away.
-    assert_ne!(place.vault.query(&["attacks"]).unwrap().trapdoors(), &received[..]);
+    // A similar word has a different trapdoor.
+    assert_ne!(test.vault.query(&["attacks"]).unwrap().trapdoors(), &received[..]);
 }
 
 #[test]
-fn a_long_document_has_an_index_in_parts_and_all_of_its_words_are_found() {
-    let place = Place::new(100, 1e-4);
-    let id = place.add("long", words("w", 1234));
-    let seen = place.vault.server().seen().unwrap().0;
+fn all_words_of_a_document_with_a_multipart_index_are_found() {
+    let test = TestVault::new(100, 1e-4);
+    let id = test.add("long", words("w", 1234));
+    let seen = test.vault.server().seen().unwrap().0;
     assert_eq!((seen.len(), seen[0].parts), (1, 13));
-    let shape = place.vault.header().shape;
+    let shape = test.vault.header().shape;
     assert_eq!(seen[0].bits[1], 13 * shape.bits());
     for number in (0..1234).step_by(7) {
-        assert_eq!(place.search(&[&format!("W{number}")], false).len(), 1, "{number}");
+        assert_eq!(test.search(&[&format!("W{number}")], false).len(), 1, "{number}");
     }
-    // Words of different parts, all of them.
-    assert_eq!(place.search(&["w1", "w500", "w1233"], false).len(), 1);
-    assert!(place.search(&["w1", "w1234"], true).is_empty());
-    assert_eq!(place.vault.entry(&id).unwrap().head.words, 1234);
-    let tiny = Place::new(8, 0.4);
+    // A query for several words, each in a different part.
+    assert_eq!(test.search(&["w1", "w500", "w1233"], false).len(), 1);
+    assert!(test.search(&["w1", "w1234"], true).is_empty());
+    assert_eq!(test.vault.entry(&id).unwrap().head.words, 1234);
+    let tiny = TestVault::new(8, 0.4);
     let most = 8 * umbel_text::vault::MAX_PARTS as usize;
     tiny.add("just", words("", most));
     let error = tiny.vault.add(b"more", None, words("", most + 1).as_bytes()).unwrap_err();
@@ -363,27 +364,27 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn compressed_text_is_found_by_its_words_and_what_is_no_text_has_none() {
-    let place = Place::new(2000, 1e-5);
+fn compressed_text_is_found_and_binary_data_has_no_words() {
+    let test = TestVault::new(2000, 1e-5);
     let packed = gzip(b"Winter is coming.");
-    let id = place.add("gz", &packed);
-    assert_eq!(place.get(&id), packed);
-    place.add("zst", zstd::encode_all(&b"winter and summer"[..], 1).unwrap());
-    place.add("binary", b"winter\0\xff\xfe");
-    place.add("latin", b"winter caf\xe9 au lait");
-    assert_eq!(place.search(&["winter"], true), ["gz", "latin", "zst"].map(String::from).into());
-    assert_eq!(place.search(&["winter"], false), place.search(&["winter"], true));
-    let texts: Vec<_> = place.vault.entries().unwrap().0;
+    let id = test.add("gz", &packed);
+    assert_eq!(test.get(&id), packed);
+    test.add("zst", zstd::encode_all(&b"winter and summer"[..], 1).unwrap());
+    test.add("binary", b"winter\0\xff\xfe");
+    test.add("latin", b"winter caf\xe9 au lait");
+    assert_eq!(test.search(&["winter"], true), ["gz", "latin", "zst"].map(String::from).into());
+    assert_eq!(test.search(&["winter"], false), test.search(&["winter"], true));
+    let texts: Vec<_> = test.vault.entries().unwrap().0;
     assert!(texts.iter().all(|entry| entry.head.is_text == (name(entry) != "binary")));
-    // One that is cut is kept as it is.
+    // A truncated archive is stored as it is.
     let packed = gzip(words("packed", 5000).as_bytes());
-    let added = place.vault.add(b"cut", None, &packed[..packed.len() / 2]).unwrap();
+    let added = test.vault.add(b"cut", None, &packed[..packed.len() / 2]).unwrap();
     assert!(added.cut.is_some() && added.entry.head.is_text && added.entry.head.words > 100);
-    assert_eq!(place.get(&added.entry.id), &packed[..packed.len() / 2]);
-    assert_eq!(place.search(&["packed0"], true), ["cut".to_owned()].into());
+    assert_eq!(test.get(&added.entry.id), &packed[..packed.len() / 2]);
+    assert_eq!(test.search(&["packed0"], true), ["cut".to_owned()].into());
 }
 
-/// Fails after some bytes.
+/// A reader that fails after this many bytes.
 struct Failing(usize);
 
 impl Read for Failing {
@@ -399,47 +400,47 @@ impl Read for Failing {
 }
 
 #[test]
-fn what_cannot_be_read_to_its_end_is_not_in_the_vault() {
-    let place = Place::new(8, 1e-4);
-    let before = files(&place.path());
+fn a_document_that_cannot_be_read_is_not_added() {
+    let test = TestVault::new(8, 1e-4);
+    let before = files(&test.path());
     for length in [0, 5, 3 * CHUNK] {
-        let error = place.vault.add(b"broken", None, Failing(length)).unwrap_err();
+        let error = test.vault.add(b"broken", None, Failing(length)).unwrap_err();
         let source = std::error::Error::source(&error).expect("a cause").to_string();
         assert!(error.to_string().contains("broken") && source.contains("on fire"), "{error}: {source}");
     }
-    assert_eq!(files(&place.path()), before, "nothing is left of it");
+    assert_eq!(files(&test.path()), before, "nothing is left of it");
 }
 
 #[test]
 fn a_wrong_passphrase_opens_nothing_and_changes_nothing() {
-    let place = Place::new(8, 1e-4);
-    place.add("a", "text");
-    let before = files(&place.path());
+    let test = TestVault::new(8, 1e-4);
+    test.add("a", "text");
+    let before = files(&test.path());
     for wrong in ["Open", "open ", "x"] {
-        let error = Vault::open(place.path(), &passphrase(wrong)).err().expect("it is wrong");
+        let error = Vault::open(test.path(), &passphrase(wrong)).err().expect("it is wrong");
         assert!(matches!(error, Error::WrongPassphrase { .. }), "{error}");
     }
     assert!(Passphrase::new(Vec::new().into()).is_none());
     assert_eq!(format!("{:?}", passphrase("swordfish")), "Passphrase");
-    assert_eq!(Vault::open(place.path(), &passphrase("open")).unwrap().entries().unwrap().0.len(), 1);
-    // A vault is not made where one is, nor among other files.
+    assert_eq!(Vault::open(test.path(), &passphrase("open")).unwrap().entries().unwrap().0.len(), 1);
+    // A vault is created neither over another one nor among other files.
     let options = Options { cost: Cost::WEAKEST, ..Options::default() };
-    let error = Vault::create(place.path(), &passphrase("new"), &options).err().expect("there is one");
+    let error = Vault::create(test.path(), &passphrase("new"), &options).err().expect("there is one");
     assert!(matches!(error, Error::VaultExists { .. }), "{error}");
-    assert_eq!(files(&place.path()), before);
-    // An accent is an accent, whatever keyboard it came from.
-    let other = place.folder.path().join("other");
+    assert_eq!(files(&test.path()), before);
+    // An accented letter is the same from every keyboard.
+    let other = test.folder.path().join("other");
     Vault::create(&other, &passphrase("caf\u{e9}"), &options).unwrap();
     assert!(Vault::open(&other, &passphrase("cafe\u{301}")).is_ok());
-    assert!(matches!(Vault::open(place.folder.path(), &passphrase("x")), Err(Error::NoVault { .. })));
+    assert!(matches!(Vault::open(test.folder.path(), &passphrase("x")), Err(Error::NoVault { .. })));
 }
 
 #[test]
-fn many_can_add_at_once() {
-    let place = Place::new(100, 1e-6);
+fn documents_can_be_added_concurrently() {
+    let test = TestVault::new(100, 1e-6);
     std::thread::scope(|scope| {
         for worker in 0..4 {
-            let path = place.path();
+            let path = test.path();
             scope.spawn(move || {
                 let vault = Vault::open(path, &passphrase("open")).expect("a vault");
                 for number in 0..25 {
@@ -449,13 +450,13 @@ fn many_can_add_at_once() {
             });
         }
     });
-    assert_eq!(place.search(&["all"], true).len(), 100);
-    assert_eq!(place.search(&["worker2", "number7"], true), ["2-7".to_owned()].into());
+    assert_eq!(test.search(&["all"], true).len(), 100);
+    assert_eq!(test.search(&["worker2", "number7"], true), ["2-7".to_owned()].into());
 }
 
-/// A vault of the first version, with its passphrase.
+/// A vault written by the first version, with its passphrase.
 #[test]
-fn a_vault_from_before_still_opens() {
+fn a_vault_of_the_first_version_still_opens() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/vault");
     let vault = Vault::open(&golden, &passphrase("correct horse battery staple")).expect("the golden vault");
     let (entries, problems) = vault.entries().unwrap();
@@ -474,17 +475,17 @@ fn a_vault_from_before_still_opens() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Against reading everything.
+    /// Reading everything is the oracle.
     #[test]
-    fn a_search_finds_what_reading_would(
+    fn a_search_finds_what_reading_everything_finds(
         documents in proptest::collection::vec(proptest::collection::vec(0u8..40, 0..30), 1..12),
         asked in proptest::collection::vec(proptest::collection::vec(0u8..40, 1..4), 1..8),
     ) {
-        let place = Place::new(16, 0.1);
+        let test = TestVault::new(16, 0.1);
         let word = |number: &u8| format!("wörd{number}");
         for (i, numbers) in documents.iter().enumerate() {
             let text: Vec<String> = numbers.iter().map(word).collect();
-            place.add(&i.to_string(), text.join(", ").to_uppercase());
+            test.add(&i.to_string(), text.join(", ").to_uppercase());
         }
         for numbers in asked {
             let words: Vec<String> = numbers.iter().map(word).collect();
@@ -492,8 +493,8 @@ proptest! {
             let holds = |document: &Vec<u8>| numbers.iter().all(|number| document.contains(number));
             let naive: BTreeSet<String> =
                 documents.iter().enumerate().filter(|(_, d)| holds(d)).map(|(i, _)| i.to_string()).collect();
-            prop_assert_eq!(&place.search(&words, true), &naive);
-            prop_assert!(place.search(&words, false).is_superset(&naive));
+            prop_assert_eq!(&test.search(&words, true), &naive);
+            prop_assert!(test.search(&words, false).is_superset(&naive));
         }
     }
 }
