@@ -9,7 +9,7 @@
 //! filter.remove("apple");
 //! assert!(!filter.contains("apple") && filter.contains("pear"));
 //!
-//! // A cell is wider than a plain counter, but at the same rate so few are needed that a quarter of the memory is saved.
+//! // A cell is wider than a plain counter, but fewer are needed: a quarter of the memory is saved.
 //! let plain = Counting::with_capacity(10_000, 0.001)?;
 //! assert!(filter.stats().bytes * 4 < plain.stats().bytes * 3 + 1024);
 //! # Ok::<(), umbel::Error>(())
