@@ -100,8 +100,8 @@ pub(crate) struct Built<S> {
 
 /// The number of seeds tried before the table is enlarged.
 const SEEDS: u32 = 10;
-/// How often the table is enlarged. More would not help: digests that fail so often are not
-/// uniform.
+/// The number of times that the table is enlarged. More would not help: digests that fail so often
+/// are not uniform.
 const STEPS: u32 = 8;
 
 /// Returns the seed of an attempt: 0, and then salted digests of 1, 2, 3, ...

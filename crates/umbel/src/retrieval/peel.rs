@@ -74,7 +74,7 @@ impl<P> Sink<P> for Zero {
 /// The number of keys that are entered together; a group of this size is not sorted further.
 const GROUP_KEYS: usize = 1 << 12;
 
-/// How many keys ahead of its turn the cell of a key is prefetched before it is filled.
+/// The number of keys by which the prefetch of a cell precedes its filling.
 const AHEAD: usize = 24;
 
 /// The memory for building a shard: 13 bytes for each cell, and the payload. That is 15 bytes for
@@ -83,7 +83,7 @@ pub(super) struct Scratch<P> {
     cells: usize,
     /// The number of keys that each cell still has, in a byte.
     counts: Words,
-    /// The xor of their digests.
+    /// The xor of their digests. Random reads of [`Words`] are faster than those of vectors.
     digests: Words,
     /// The xor of their payloads.
     payloads: Vec<P>,
@@ -162,14 +162,14 @@ impl<P: Payload> Scratch<P> {
         //   cells   |----------------------------|-----------------|--------------------------|
         //           0                        complete     reach (= cleared)             self.cells
         //             no later group has keys      keys are still     not yet cleared, and no
-        //             here: may be given away      to come            key has been entered
+        //             here: may be assigned        to come            key has been entered
         //
         // `order` has the result and the queue one behind the other. The result cannot overtake the
         // head of the queue, since each cell of the result was taken from the queue:
         //
         //   order   |--------------------|--------|--------------------|----------------------|
         //           0                 peeled     head             queue.tail
-        //             given to keys,      used up  waiting: had one key
+        //             assigned to a key,  used up  waiting: had one key
         //             in order                     when they were queued
         //
         // A waiting cell may have lost its key by the time it is its turn (count 0).
@@ -229,12 +229,12 @@ impl<P: Payload> Scratch<P> {
         sink: &mut impl Sink<P>,
     ) -> Result<()> {
         let digests = &mut self.digests.words_mut()[..self.cells];
-        // What an element of `digests` holds while the loop goes backwards through `order`:
+        // The contents of `digests` while the loop goes backwards through `order`:
         //
-        //   given to a key earlier in `order`     the digest of that key, not read before its turn
+        //   assigned to a key earlier in `order`  the digest of that key, not read before its turn
         //   `own`                                 the digest of its key, replaced in this step
-        //   given to a key later in `order`       its final value
-        //   given to nobody                       0, its final value
+        //   assigned to a key later in `order`    its final value
+        //   assigned to no key                    0, its final value
         //
         // A key has no cells of the first sort, so the xor over its other cells is final.
         for (i, own) in self.order[..keys].iter().enumerate().rev() {
