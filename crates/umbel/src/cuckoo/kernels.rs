@@ -36,8 +36,9 @@ impl<const N: usize> Search for InWords<N> {
         let pattern = self.ones.wrapping_mul(fingerprint.into());
         let mut found = 0;
         for part in 0..N {
-            // A slot with this fingerprint becomes 0. Subtracting 1 from every slot sets a top bit that
-            // was clear only through a borrow, and the first borrow comes from a slot that is 0.
+            // A slot with this fingerprint becomes 0. Subtracting 1 from every slot sets a top bit
+            // that was clear only through a borrow, and the first borrow comes from a slot that is
+            // 0.
             let slots = self.table.part::<N>(words, bucket, part) ^ pattern;
             found |=
                 slots.wrapping_sub(self.ones) & !slots & self.ones << (self.table.fingerprint_bits() - 1);

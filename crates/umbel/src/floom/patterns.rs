@@ -123,7 +123,7 @@ impl Patterns {
 
     /// Returns the rank of a pattern among those of 1 to min(k, b) regions. Patterns with fewer
     /// regions come first. Those with equally many are in the order of the combinatorial number
-    /// system, Σ C(c_i, i) over the hit regions c_1 < c_2 < ...
+    /// system, Σ C(`c_i`, i) over the hit regions `c_1` < `c_2` < ...
     fn rank(&self, pattern: u32) -> u64 {
         let mut rank = self.first_of(pattern.count_ones());
         let mut rest = pattern;

@@ -126,8 +126,8 @@ impl Slots {
         // the block before, the bit is `last`.
         //
         // The 64 remainders of a block are one string of bits in `width` words, in which slot s has
-        // the bits s * width .. (s + 1) * width, and which moves by `width` bits. Word by word, with
-        // remainders e, f, g, h:
+        // the bits s * width .. (s + 1) * width. The string moves by `width` bits. Word by word,
+        // with remainders e, f, g, h:
         //
         //   word i + 1                      word i
         //   [ ............. h | g (high) ]  [ g (low) | f | e ............. ]     before
@@ -166,9 +166,9 @@ impl Slots {
     fn shift_left(&self, words: &mut [u64], at: u64, end: u64) {
         let (width, last) = (u64::from(self.remainder_bits()), end - 1);
         // The mirror image of `shift_right`: from the first block to the last, each word is shifted
-        // right by one bit or by `width` bits, and the lowest bits of the word above it come in from
-        // the left. Above the last word of a block, `next` and `carried` come from the first slot of
-        // the block behind it.
+        // right by one bit or by `width` bits, and the lowest bits of the word above it come in
+        // from the left. Above the last word of a block, `next` and `carried` come from the first
+        // slot of the block behind it.
         for block in at / BLOCK..=last / BLOCK {
             let low = if block == at / BLOCK { at % BLOCK } else { 0 };
             let ends = block == last / BLOCK;

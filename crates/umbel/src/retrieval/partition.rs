@@ -1,9 +1,14 @@
 //! Sorts items into groups in place.
+//!
+//! # References
+//!
+//! * P. M. McIlroy, K. Bostic and M. D. McIlroy. *Engineering radix sort.* Computing Systems 6(1),
+//!   1993. `MBM93`
 
 use super::build::Item;
 
 /// Sorts items by group and returns the end of each group. The results of `group` must be below
-/// `groups`. This is the American flag sort of McIlroy, Bostic and McIlroy 1993, in rounds.
+/// `groups`. This is the American flag sort of `MBM93`, in rounds.
 pub(super) fn partition<P: Copy>(
     items: &mut [Item<P>],
     groups: usize,

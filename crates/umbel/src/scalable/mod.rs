@@ -84,8 +84,8 @@ pub enum Stage {
     /// Blocked filters, or standard ones while they are small.
     #[default]
     Automatic = 0,
-    /// Partitioned filters as in Almeida et al. 2007: k = ceil(log2 1/P_i) slices of ceil(n_i / ln
-    /// 2) bits.
+    /// Partitioned filters as in Almeida et al. 2007: `k = ceil(log2(1 / P_i))` slices of
+    /// `ceil(n_i / ln 2)` bits.
     Partitioned = 1,
     /// Blocked filters, or standard ones below 64 KiB. While the filter is small, this takes a
     /// tenth less memory, and more time.
@@ -362,7 +362,7 @@ impl Structure for Scalable {
         &mut self.head
     }
 
-    /// The parameters of a file: n_0, P, r, s and the type of stages; then, for each stage, its
+    /// The parameters of a file: `n_0`, P, r, s and the type of stages; then, for each stage, its
     /// kind, the two numbers of its layout, and its keys. If several filters have the same stage,
     /// or a stage is missing, the index of the stage follows.
     fn params(&self) -> Vec<u64> {

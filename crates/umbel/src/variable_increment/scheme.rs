@@ -7,8 +7,8 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// The increments D_L = {L, ..., 2L-1}, where L is a power of two. A cell with value c may hold
-    /// v if c = v or c - v >= L.
+    /// The increments `D_L` = {L, ..., 2L-1}, where L is a power of two. A cell with value c may
+    /// hold v if c = v or c - v >= L.
     Range {
         /// The parameter L.
         l: u32,
@@ -22,8 +22,8 @@ pub enum Scheme {
         /// The width of a cell in bits.
         bits: u32,
     },
-    /// The increments of a B_h sequence, with cells that count the keys in addition to summing up
-    /// their increments. A cell with i keys and sum c may hold v if c - v is a sum of i - 1
+    /// The increments of a `B_h` sequence, with cells that count the keys in addition to summing
+    /// up their increments. A cell with i keys and sum c may hold v if c - v is a sum of i - 1
     /// increments.
     Bh {
         /// The increments.
@@ -64,8 +64,8 @@ impl Scheme {
         Scheme::Set { increments: increments.to_vec(), bits: bits_for(increments.iter().max().copied()) }
     }
 
-    /// Returns this B_h sequence in cells of the usual width: four bits for the count and eight for
-    /// the sum of {1, 4, 8, 13}.
+    /// Returns this `B_h` sequence in cells of the usual width: four bits for the count and eight
+    /// for the sum of {1, 4, 8, 13}.
     pub fn b_h(increments: &[u32], h: u32, improved: bool) -> Scheme {
         let sum_bits = bits_for(increments.iter().max().copied());
         Scheme::Bh { increments: increments.to_vec(), h, improved, count_bits: 4, sum_bits }
