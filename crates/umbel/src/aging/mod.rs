@@ -494,7 +494,9 @@ impl Structure for Aging {
         };
         let newest = usize::try_from(newest).ok().filter(|newest| *newest < claimed);
         let (Some(newest), true) = (newest, expected == current) else {
-            return Err(invalid(format!("generation {current} at its time, or its place, cannot be")));
+            return Err(invalid(format!(
+                "generation {current} does not match its time, or its newest generation is missing"
+            )));
         };
         let mut ring = Vec::new();
         for &[number, keys] in generations {

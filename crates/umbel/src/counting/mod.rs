@@ -195,7 +195,7 @@ impl Rule for Ones {
             return Err(FormatError::invalid(format!("{} parameters instead of 4", params.len())).into());
         };
         let overflow = Overflow::ALL.get(small(overflow) as usize);
-        let overflow = *overflow.ok_or_else(|| FormatError::invalid("an overflow policy that is none"))?;
+        let overflow = *overflow.ok_or_else(|| FormatError::invalid("an unknown overflow policy"))?;
         Ones::new(cells, small(hashes), Options { counter_bits: small(counter_bits), overflow })
     }
 

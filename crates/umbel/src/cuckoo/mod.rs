@@ -342,9 +342,7 @@ impl Structure for Cuckoo {
         };
         let table = Table::new(buckets, small(bits), small(slots), form)?;
         if fingerprint > table.fingerprints() || bucket >= buckets || (fingerprint == 0 && bucket != 0) {
-            return Err(
-                FormatError::invalid("a fingerprint that waits for a place cannot be of this table").into()
-            );
+            return Err(FormatError::invalid("its waiting fingerprint does not belong to its table").into());
         }
         let victim = (fingerprint != 0).then(|| table.place_in(bucket, small(fingerprint)));
         let words = parts.section(FINGERPRINTS, table.lines())?;
@@ -365,7 +363,7 @@ impl Structure for Cuckoo {
             let contents = table.bucket(words, bucket);
             if !table.is_written(words, bucket) {
                 return Err(FormatError::invalid(format!(
-                    "bucket {bucket} is none that a filter would write"
+                    "bucket {bucket} has contents that no filter writes"
                 )));
             }
             keys += contents.iter().filter(|fingerprint| **fingerprint != 0).count() as u64;

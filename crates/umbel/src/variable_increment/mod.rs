@@ -199,7 +199,7 @@ impl Rule for Increments {
     fn check_cells(&self, words: &[u64]) -> Result<(), FormatError> {
         let is_written = |value| self.is_stuck(value) || self.table.is_possible(value);
         match self.cells.iter(words).position(|value| !is_written(value)) {
-            Some(cell) => Err(FormatError::invalid(format!("cell {cell} is none that a filter would write"))),
+            Some(cell) => Err(FormatError::invalid(format!("cell {cell} has a value that no filter writes"))),
             None => Ok(()),
         }
     }
