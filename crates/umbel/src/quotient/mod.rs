@@ -160,8 +160,8 @@ impl Quotient {
         Fingerprints::new(self.slots, self.words.words())
     }
 
-    /// Returns how often `key` was inserted and not removed. With the filter's rate, the result is
-    /// too high.
+    /// Returns how often `key` was inserted and not removed. The result is too high with the
+    /// probability of a false positive.
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.count_digest(key.digest(self.hasher()))
     }

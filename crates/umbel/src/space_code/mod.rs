@@ -523,8 +523,8 @@ impl MultiResolution {
     }
 }
 
-/// Raises the upper bound to 1 unless the first level finds no group. Only then was the key
-/// certainly never recorded; with much noise, other keys may look as if they most likely were not.
+/// Raises the upper bound to at least 1 if the first level finds a group: only a key without one was
+/// certainly never recorded. With much noise, other keys may look as if they most likely were not.
 fn at_least_once(first: u32, count: Multiplicity) -> Multiplicity {
     if first == 0 { count } else { Multiplicity { high: count.high.max(1.0), ..count } }
 }
