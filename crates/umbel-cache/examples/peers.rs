@@ -3,8 +3,8 @@
 //! `cargo run --release -p umbel-cache --example peers [PEERS [DOCUMENTS]]`
 //!
 //! The views that a cache has of its peers are compared with the simplest such lookup: a vector of
-//! words, and four remainders of the key's MD5. The rounds alternate, so that both see the same machine,
-//! and the best round of each counts.
+//! words, and four remainders of the key's MD5. The rounds alternate, so that both see the same
+//! machine, and the best round of each counts.
 
 use std::time::{Duration, Instant};
 use umbel_cache::{CacheKey, Summary, View};

@@ -1,4 +1,5 @@
-//! Squid's cache digests: Bloom filters that a cache rebuilds from time to time and serves to its peers.
+//! Squid's cache digests: Bloom filters that a cache rebuilds from time to time and serves to its
+//! peers.
 //!
 //! Squid serves its digest at `/squid-internal-periodic/store_digest`. All integers are big-endian:
 //!
@@ -54,7 +55,8 @@ impl CacheDigest {
     ///
     /// # Errors
     ///
-    /// [`Error::Size`] if the digest would be too large, [`Error::Filter`] if there is no memory for it.
+    /// [`Error::Size`] if the digest would be too large, [`Error::Filter`] if there is no memory
+    /// for it.
     ///
     /// ```
     /// use umbel_cache::{CacheDigest, CacheKey};

@@ -1,7 +1,7 @@
 //! The error type of the crate.
 //!
-//! A message states the problem and, where there is one, the remedy. It does not repeat its cause: that is the
-//! [`source`](std::error::Error::source), and programs print the whole chain.
+//! A message states the problem and, where there is one, the remedy. It does not repeat its cause:
+//! that is the [`source`](std::error::Error::source), and programs print the whole chain.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -94,7 +94,7 @@ pub enum Error {
     Timeout {
         /// The host.
         host: String,
-        /// The operation that was not completed, as in "gives no answer".
+        /// The operation that was not completed, as in "did not respond".
         what: &'static str,
         /// The time limit.
         within: Duration,
@@ -113,7 +113,7 @@ pub enum Error {
         /// The unsupported property of the response.
         what: &'static str,
     },
-    /// A peer sent something else than the requested summary or digest.
+    /// A peer did not send the requested summary or digest.
     UnexpectedStatus {
         /// The status of the response.
         status: u16,
@@ -124,7 +124,7 @@ pub enum Error {
     IncompleteBody(hyper::Error),
     /// A body is larger than permitted.
     TooLarge {
-        /// The most bytes permitted.
+        /// The largest permitted number of bytes.
         max: u64,
     },
     /// No part of a body was received for some time.
@@ -136,7 +136,8 @@ pub enum Error {
     TooSlow,
     /// The part of a body that is already stored cannot be read.
     StoredBodyLost,
-    /// The origin cannot complete the body that a peer has begun, because it now has another representation.
+    /// The origin cannot complete the body that a peer has begun, because it now has another
+    /// representation.
     OriginMismatch {
         /// The failure of the peer.
         source: Box<Error>,
@@ -157,7 +158,8 @@ impl Error {
         Error::Malformed { what, why: why.into(), source: None }
     }
 
-    /// Returns a function that wraps an error of the system: `doing` is "open", "read" or "write to".
+    /// Returns a function that wraps an error of the system: `doing` is "open", "read" or "write
+    /// to".
     pub(crate) fn store(doing: &'static str) -> impl Fn(io::Error) -> Error {
         move |source| Error::Store { doing, source }
     }
@@ -173,9 +175,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Malformed { what, why, .. } => write!(f, "this is no {what}: {why}"),
+            Error::Malformed { what, why, .. } => write!(f, "this is not a valid {what}: {why}"),
             Error::Size { what } => f.write_str(what),
-            Error::Filter(_) => f.write_str("a filter cannot be made"),
+            Error::Filter(_) => f.write_str("a filter cannot be created"),
             Error::NotACache { folder } => {
                 write!(f, "{} holds other files and is not a cache; name an empty folder", folder.display())
             }
@@ -183,7 +185,7 @@ impl fmt::Display for Error {
                 write!(f, "another process has the cache in {}", folder.display())
             }
             Error::Store { doing, .. } => write!(f, "cannot {doing} the cache"),
-            Error::Damaged(_) => f.write_str("a document is damaged"),
+            Error::Damaged(_) => f.write_str("a stored response is damaged"),
             Error::Invalidated => f.write_str("it was changed while it was fetched"),
             Error::Overloaded => f.write_str("too much is being written at once"),
             Error::NotAPeer(text) => write!(f, "{text:?} is not a peer: write http://HOST:PORT"),
@@ -193,16 +195,18 @@ impl fmt::Display for Error {
             Error::Forbidden { host } => write!(f, "{host} is for this machine only"),
             Error::Unreachable { host, .. } => write!(f, "{host} cannot be reached"),
             Error::Timeout { host, what, within } => write!(f, "{host} {what} within {within:?}"),
-            Error::NoResponse { host, .. } => write!(f, "{host} gives no answer"),
+            Error::NoResponse { host, .. } => write!(f, "{host} did not respond"),
             Error::UnsupportedResponse { host, what } => write!(f, "{host} {what}"),
-            Error::UnexpectedStatus { status, wanted } => write!(f, "it answers {status} and no {wanted}"),
-            Error::IncompleteBody(_) => f.write_str("the body is not whole"),
+            Error::UnexpectedStatus { status, wanted } => {
+                write!(f, "it sent status {status} instead of a {wanted}")
+            }
+            Error::IncompleteBody(_) => f.write_str("the body is incomplete"),
             Error::TooLarge { max } => write!(f, "it has more than {max} bytes"),
-            Error::Stalled { after } => write!(f, "nothing has come for {after:?}"),
-            Error::TooSlow => f.write_str("it comes too slowly"),
+            Error::Stalled { after } => write!(f, "nothing was received for {after:?}"),
+            Error::TooSlow => f.write_str("it is sent too slowly"),
             Error::StoredBodyLost => f.write_str("its stored response cannot be read"),
             Error::OriginMismatch { .. } => {
-                f.write_str("the origin has another document than the one that a peer did not finish")
+                f.write_str("the origin has a different document from the one that a peer did not finish")
             }
             // An error has one source. These are two, so both are in the message.
             Error::NoSummary { summary, digest } => write!(f, "{}; {}", chain(summary), chain(digest)),
@@ -242,7 +246,8 @@ impl From<JoinError> for Error {
     }
 }
 
-/// Returns the message of an error and those of its causes, as in "cannot open the cache: permission denied".
+/// Returns the message of an error and those of its causes, as in "cannot open the cache:
+/// permission denied".
 pub(crate) fn chain(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -258,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chain_says_everything_once() {
+    fn a_chain_contains_every_message_once() {
         let refused = || io::Error::from(io::ErrorKind::PermissionDenied);
         let listen = Error::Listen { address: ([127, 0, 0, 1], 80).into(), source: refused() };
         assert_eq!(chain(&listen), "cannot listen at 127.0.0.1:80: permission denied");
@@ -267,13 +272,16 @@ mod tests {
         assert_eq!(chain(&store), "cannot write to the cache: permission denied");
         let unreachable = || Box::new(Error::unreachable("example.org:80", refused()));
         let both = Error::NoSummary { summary: unreachable(), digest: Box::new(Error::TooSlow) };
-        assert_eq!(chain(&both), "example.org:80 cannot be reached: permission denied; it comes too slowly");
+        assert_eq!(
+            chain(&both),
+            "example.org:80 cannot be reached: permission denied; it is sent too slowly"
+        );
         let other = Error::OriginMismatch { source: unreachable() };
         assert!(chain(&other).ends_with("finish: example.org:80 cannot be reached: permission denied"));
     }
 
     #[test]
-    fn an_error_crosses_threads() {
+    fn errors_can_be_sent_between_threads() {
         fn crosses<T: Send + Sync + 'static>() {}
         crosses::<Error>();
     }

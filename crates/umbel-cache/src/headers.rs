@@ -1,4 +1,5 @@
-//! Hop-by-hop headers, which a proxy must not forward, and end-to-end headers (RFC 9110, section 7.6.1).
+//! Hop-by-hop headers, which a proxy must not forward, and end-to-end headers (RFC 9110, section
+//! 7.6.1).
 
 use http::HeaderMap;
 use http::header::{
@@ -35,8 +36,8 @@ pub(crate) fn is_end_to_end(name: &HeaderName, headers: &HeaderMap) -> bool {
     !HOP_BY_HOP.contains(name) && !connection_options(headers).contains(name)
 }
 
-/// The headers that are end-to-end even if `Connection` lists them. Otherwise a sender could hide from a cache that a
-/// response is private.
+/// The headers that are end-to-end even if `Connection` lists them. Otherwise a sender could hide
+/// from a cache that a response is private.
 const ALWAYS_END_TO_END: [HeaderName; 13] = [
     AGE,
     AUTHORIZATION,
@@ -67,7 +68,7 @@ mod tests {
     use http::HeaderValue;
 
     #[test]
-    fn what_is_about_a_connection_does_not_travel_on() {
+    fn hop_by_hop_headers_are_not_forwarded() {
         let mut headers = HeaderMap::new();
         for (name, value) in [
             ("connection", "close, X-Own"),

@@ -1,4 +1,5 @@
-//! The filters of summaries and cache digests: standard Bloom filters whose hashes are the four words of a cache key.
+//! The filters of summaries and cache digests: standard Bloom filters whose hashes are the four
+//! words of a cache key.
 
 use crate::CacheKey;
 use crate::error::{Error, Result};

@@ -1,10 +1,10 @@
 //! The views that a cache has of its peers, and how reliable the peers are.
 
-use crate::sync::{lock, read, write};
 use crate::{CacheKey, View};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
+use umbel::internals::sync::{lock, read, write};
 
 /// The number of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -99,7 +99,8 @@ impl Peers {
         read(&self.peers.get(id.0)?.view).as_ref().map(|current| Arc::clone(&current.view))
     }
 
-    /// Replaces the view of a peer after an update of `bytes` bytes. Concurrent lookups see the old view or the new one.
+    /// Replaces the view of a peer after an update of `bytes` bytes. Concurrent lookups see the old
+    /// view or the new one.
     pub fn set_view(&self, id: PeerId, view: View, bytes: u64, expires: Instant) {
         let Some(peer) = self.peers.get(id.0) else { return };
         *write(&peer.view) = Some(ExpiringView { view: Arc::new(view), expires });
@@ -127,8 +128,8 @@ impl Peers {
         self.peers.get(id.0).is_some_and(|peer| lock(&peer.backoff).until.is_some_and(|until| now < until))
     }
 
-    /// Returns the peers whose summaries contain a key, the most reliable first. Peers with an expired view and peers
-    /// that are backing off are left out.
+    /// Returns the peers whose summaries contain a key, the most reliable first. Peers with an
+    /// expired view and peers that are backing off are left out.
     pub fn candidates(&self, key: &CacheKey, now: Instant) -> Vec<PeerId> {
         let is_candidate = |id: &PeerId| {
             let contains = |current: &ExpiringView| now <= current.expires && current.view.contains(key);
@@ -140,7 +141,8 @@ impl Peers {
         candidates.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Returns the smoothed share of requests that were hits. It starts at 0.9 for a peer without requests.
+    /// Returns the smoothed share of requests that were hits. It starts at 0.9 for a peer without
+    /// requests.
     fn hit_rate(&self, id: PeerId) -> f64 {
         let counts = self.counts(id);
         (counts.hits as f64 + 9.0) / (counts.requests as f64 + 10.0)
@@ -159,7 +161,8 @@ impl Peers {
         *lock(&peer.backoff) = Backoff::default();
     }
 
-    /// Records a failure after the outcome of the request was recorded, and pauses requests to the peer.
+    /// Records a failure after the outcome of the request was recorded, and pauses requests to the
+    /// peer.
     pub fn record_failure(&self, id: PeerId, now: Instant) {
         let Some(peer) = self.peers.get(id.0) else { return };
         peer.failures.fetch_add(1, Relaxed);

@@ -1,4 +1,5 @@
-//! The summary of a cache: a Bloom filter of its keys for peers, and the counting filter that keeps it up to date.
+//! The summary of a cache: a Bloom filter of its keys for peers, and the counting filter that keeps
+//! it up to date.
 
 use crate::error::{Error, Result};
 use crate::update::{Payload, Update, Version};
@@ -32,8 +33,8 @@ impl Default for PublishTrigger {
 /// [publication](Summary::publish), which they get as [updates](Summary::update).
 #[derive(Debug)]
 pub struct Summary {
-    /// The number of keys that set each bit. A counter that overflows is never decremented again, so that it may
-    /// stand for keys that were removed but never denies one that is present.
+    /// The number of keys that set each bit. A counter that overflows is never decremented again,
+    /// so that it may stand for keys that were removed but never denies one that is present.
     counters: Counting,
     /// The number of counters, which is the number of bits.
     bits: u32,
@@ -46,9 +47,11 @@ pub struct Summary {
     /// The number of keys at the last publication.
     published_keys: u64,
     version: Version,
-    /// The bits that have flipped since the last publication, possibly more than once, with their current values.
+    /// The bits that have flipped since the last publication, possibly more than once, with their
+    /// current values.
     flipped: HashMap<u32, bool>,
-    /// The generations of the latest publications and the bits that each of them changed, the oldest first.
+    /// The generations of the latest publications and the bits that each of them changed, the
+    /// oldest first.
     change_log: VecDeque<(u64, Vec<u32>)>,
     /// The number of bits in all entries of the change log.
     logged_bits: usize,
@@ -58,12 +61,13 @@ pub struct Summary {
 const MAX_LOGGED_PUBLICATIONS: usize = 1024;
 
 impl Summary {
-    /// Creates a summary for `capacity` keys. With 8 bits per key its rate of false positives is 2.4 %, with 16 bits
-    /// 0.24 %.
+    /// Creates a summary for `capacity` keys. With 8 bits per key its rate of false positives is
+    /// 2.4 %, with 16 bits 0.24 %.
     ///
     /// # Errors
     ///
-    /// [`Error::Size`] if that is not 1 to 2^31 bits, [`Error::Filter`] if there is no memory for them.
+    /// [`Error::Size`] if that is not 1 to 2^31 bits, [`Error::Filter`] if there is not enough
+    /// memory.
     pub fn new(capacity: u64, bits_per_key: u32) -> Result<Summary> {
         let bits = capacity.checked_mul(bits_per_key.into()).map(|bits| bits.next_multiple_of(8));
         let bits = bits.and_then(|bits| u32::try_from(bits).ok()).ok_or_else(|| Error::Size {
@@ -79,7 +83,7 @@ impl Summary {
             new_keys: 0,
             published,
             published_keys: 0,
-            // A random epoch tells this summary apart from earlier ones of the same cache.
+            // A random epoch distinguishes this summary from earlier ones of the same cache.
             version: Version { epoch: RandomState::new().hash_one(0), generation: 0 },
             flipped: HashMap::new(),
             change_log: VecDeque::new(),
@@ -92,7 +96,8 @@ impl Summary {
         self.key_count
     }
 
-    /// Returns the number of keys that the summary is sized for. If it has many more, build a larger one.
+    /// Returns the number of keys that the summary is sized for. If it has many more, build a
+    /// larger one.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -142,12 +147,13 @@ impl Summary {
             || self.new_keys as f64 >= trigger.new_share * self.key_count.max(1) as f64 && self.new_keys > 0
     }
 
-    /// Publishes the current bits and returns the number of bits that differ from the last publication.
+    /// Publishes the current bits and returns the number of bits that differ from the last
+    /// publication.
     ///
     /// # Errors
     ///
-    /// [`Error::Filter`] if there is no memory for a copy of bits that others still read; the last publication stays
-    /// in effect.
+    /// [`Error::Filter`] if there is no memory for a copy of bits that others still read; the last
+    /// publication stays in effect.
     pub fn publish(&mut self) -> Result<usize> {
         let mut changed = Vec::new();
         if !self.flipped.is_empty() {
@@ -162,7 +168,8 @@ impl Summary {
             self.version.generation += 1;
             self.logged_bits += count;
             self.change_log.push_back((self.version.generation, changed));
-            // A change takes 32 bits. Changes that take more than all bits of the summary are not worth logging.
+            // A change takes 32 bits. Changes that take more than all bits of the summary are not
+            // worth logging.
             while self.logged_bits as u64 * 32 >= self.bits.into()
                 || self.change_log.len() > MAX_LOGGED_PUBLICATIONS
             {
@@ -174,8 +181,8 @@ impl Summary {
         Ok(count)
     }
 
-    /// Returns the update for a peer that has version `since`: the changes if they are all in the change log,
-    /// otherwise all bits.
+    /// Returns the update for a peer that has version `since`: the changes if they are all in the
+    /// change log, otherwise all bits.
     pub fn update(&self, since: Option<Version>) -> Update {
         let since = since.filter(|since| since.epoch == self.version.epoch).map(|since| since.generation);
         let payload = match since {

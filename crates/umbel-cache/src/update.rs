@@ -1,4 +1,5 @@
-//! Updates of a summary, as one cache sends them to another: all bits, or the bits that have changed.
+//! Updates of a summary, as one cache sends them to another: all bits, or the bits that have
+//! changed.
 //!
 //! | bytes | |
 //! | --- | --- |
@@ -11,8 +12,9 @@
 //! | | the payload: bit `i` in byte `i / 8`; or 8 bytes with the generation that changes apply to, and the changes |
 //! | 8 | the checksum of all bytes before it |
 //!
-//! Integers are little-endian. A change takes 4 bytes: the index of the bit in the lower 31 bits, and the new value of
-//! the bit in the highest. Changes carry values instead of flips, so that applying one twice is harmless.
+//! Integers are little-endian. A change takes 4 bytes: the index of the bit in the lower 31 bits,
+//! and the new value of the bit in the highest. Changes carry values instead of flips, so that
+//! applying one twice is harmless.
 
 use crate::error::{Error, Result};
 use crate::key_filter::{self, MAX_BITS};
@@ -80,8 +82,9 @@ impl Update {
         matches!(self.payload, Payload::Changes { .. })
     }
 
-    /// Serializes the update. Bits are compressed if that makes them fewer: a sparse summary with many bits per key
-    /// can take fewer bytes than a dense one, at a lower rate of false positives (Mitzenmacher 2002).
+    /// Serializes the update. Bits are compressed if that makes them fewer: a sparse summary with
+    /// many bits per key can take fewer bytes than a dense one, at a lower rate of false positives
+    /// (Mitzenmacher 2002).
     pub fn encode(&self) -> Vec<u8> {
         let (kind, body) = match &self.payload {
             Payload::Unchanged => (0, Vec::new()),
@@ -173,7 +176,8 @@ impl Update {
     }
 }
 
-/// The summary of another cache, as of its last update. Clones share the filter until one of them changes.
+/// The summary of another cache, as of its last update. Clones share the filter until one of them
+/// changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     version: Option<Version>,
@@ -226,7 +230,8 @@ impl View {
     ///
     /// # Errors
     ///
-    /// [`Error::Filter`] if there is no memory for a copy of a filter that others use; the view stays unchanged.
+    /// [`Error::Filter`] if there is no memory for a copy of a filter that others use; the view
+    /// stays unchanged.
     pub fn apply(&mut self, update: &Update) -> Result<Applied> {
         let ours = self.version.filter(|own| own.epoch == update.version.epoch);
         let applied = match &update.payload {

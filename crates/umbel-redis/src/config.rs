@@ -14,9 +14,10 @@ use umbel::hash::KeyRing;
 /// The settings of the module.
 #[derive(Debug)]
 pub struct Config {
-    /// The hash secret of new filters: from the key file, or random and different after every start.
+    /// The hash secret of new filters: from the key file, or random and different after every
+    /// start.
     secret: [u8; 16],
-    /// The most bytes that a value may take.
+    /// The largest size of a value, in bytes.
     pub max_key_bytes: u64,
     /// The false positive rate of a Bloom filter that is created without one.
     pub error_rate: f64,
@@ -89,8 +90,8 @@ pub fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
     if !has_key_file {
         loading.log(
             c"notice",
-            "umbel: filters hash with a secret that is made anew at every start; \
-             those that are to be merged across starts, or fetched with `umbel pull`, need KEY-FILE",
+            "umbel: filters are hashed with a random secret that changes at every start; \
+             use KEY-FILE to merge filters across starts, or to fetch them with `umbel pull`",
         );
     }
     Ok(())
@@ -152,7 +153,7 @@ pub fn secret_to_hex(secret: &[u8; 16]) -> String {
     umbel::internals::hex::encode(secret)
 }
 
-/// Returns a secret as the two numbers by which streams of sketches and lists contain it.
+/// Returns a secret as two numbers, as the streams of sketches and lists store it.
 pub fn secret_to_numbers(secret: &[u8; 16]) -> (u64, u64) {
     let number = u128::from_le_bytes(*secret);
     (number as u64, (number >> 64) as u64)
@@ -175,7 +176,8 @@ pub fn ring() -> KeyRing {
     ring
 }
 
-/// Lets a value of this size grow to the limit of a key, as long as the returned guard lives.
+/// Limits the growth of a value of this size to the maximum size of a key, as long as the returned
+/// guard lives.
 pub fn budget(bytes: usize) -> Budget {
     let left = get().max_key_bytes.saturating_sub(bytes as u64);
     Budget::new(usize::try_from(left).unwrap_or(usize::MAX))

@@ -7,7 +7,8 @@ fn bad_cursor() -> Failure {
     Failure::new("Second argument must be numeric")
 }
 
-/// `SCANDUMP key cursor`: the next cursor and a chunk. The first cursor is 0, and so is the one after the last chunk.
+/// `SCANDUMP key cursor`: the next cursor and a chunk. The first cursor is 0, and so is the one
+/// after the last chunk.
 pub fn scan<P: Persist>(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key, at] = arguments.exactly()?;
     let at = at.parse::<u64>().ok_or_else(bad_cursor)?;
@@ -19,7 +20,8 @@ pub fn scan<P: Persist>(context: &Context, arguments: Arguments<'_>) -> Result<R
     Ok(Reply::Array(vec![Reply::Integer(next), Reply::Bytes(chunk)]))
 }
 
-/// `LOADCHUNK key cursor chunk`: loads a reply of `SCANDUMP`. The chunks must be sent in order; the first creates the key.
+/// `LOADCHUNK key cursor chunk`: loads a reply of `SCANDUMP`. The chunks must be sent in order; the
+/// first creates the key.
 pub fn load<P: Persist>(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key, at, chunk] = arguments.exactly()?;
     let end = at.parse::<u64>().and_then(|at| at.checked_sub(1)).ok_or_else(bad_cursor)?;

@@ -1,6 +1,8 @@
-//! The error type of this crate: why the module could not be loaded, or a value could not be read or written.
+//! The error type of this crate: why the module could not be loaded, or a value could not be read
+//! or written.
 //!
-//! A command that fails replies with a [`Failure`]; these errors go to the server's log, or become a part of such a reply.
+//! A command that fails replies with a [`Failure`]; these errors go to the server's log, or become
+//! a part of such a reply.
 
 use crate::server::Failure;
 use std::{fmt, io};
@@ -40,12 +42,12 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// The key file holds no keyed secret.
+    /// The key file does not contain a keyed secret.
     NoSecret {
         /// The file.
         path: String,
     },
-    /// The module is loaded for the second time.
+    /// The module is being loaded for the second time.
     LoadedTwice,
     /// The server refuses something that the module registers.
     Refused {
@@ -53,13 +55,13 @@ pub enum Error {
         what: String,
     },
 
-    /// The bytes of a value, or of a part of it, make no sense.
+    /// The bytes of a value, or of a part of it, are invalid.
     Malformed(&'static str),
     /// A value in a snapshot is in a state that this module does not know.
     UnknownState(u64),
     /// A snapshot was written in an encoding that this module does not know.
     UnknownEncoding(i32),
-    /// There is no memory for a value.
+    /// There is not enough memory for a value.
     OutOfMemory,
     /// The bytes of a value cannot be read.
     Io(io::Error),
@@ -67,7 +69,7 @@ pub enum Error {
     Format(FormatError),
     /// An error of the filter library.
     Filter(umbel::Error),
-    /// A part of a value that has not arrived wholly is refused.
+    /// A part of an incomplete value was refused.
     Part(Failure),
     /// Code of this module has panicked.
     Panicked,
@@ -78,7 +80,7 @@ impl Error {
     pub const CUT: Error = Error::Malformed("it ends too early");
 }
 
-/// Errors about the bytes of a filter become this crate's own: those bytes have no path.
+/// Errors about the bytes of a filter become errors of this crate, since those bytes have no path.
 impl From<umbel::Error> for Error {
     fn from(error: umbel::Error) -> Error {
         match error {
@@ -128,7 +130,7 @@ impl std::error::Error for Error {
             Error::KeyFile { source, .. } => Some(source),
             Error::Io(source) => Some(source),
             Error::Part(failure) => Some(failure),
-            // Their messages are this one's, so their causes are, too.
+            // The message is that of the inner error, so the cause is, too.
             Error::Format(problem) => problem.source(),
             Error::Filter(error) => error.source(),
             _ => None,
@@ -143,7 +145,7 @@ mod tests {
     use umbel::hash::KeyRing;
 
     #[test]
-    fn a_key_file_that_is_missing_has_the_error_of_the_system_as_its_cause() {
+    fn a_missing_key_file_has_the_system_error_as_its_cause() {
         let error = crate::config::read_secret("/nowhere/umbel.key").unwrap_err();
         let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()).expect("a cause");
         assert_eq!(cause.kind(), io::ErrorKind::NotFound);
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_fails_is_the_cause_of_an_error_about_its_value() {
+    fn a_failed_stream_is_the_cause_of_the_error() {
         struct Cut;
         impl io::Read for Cut {
             fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {

@@ -1,7 +1,7 @@
 //! The commands that `BF.*` and `CF.*` share: reserve, add, insert and lookup.
 //!
-//! A [`Family`] contributes its options, its replicated form and its operations on items. The commands themselves, with
-//! creation, replication and events, are here once.
+//! A [`Family`] contributes its options, its replicated form and its operations on items. The
+//! commands themselves, with creation, replication and events, are here once.
 
 use crate::persist::{Entry, Persist};
 use crate::server::{AddCommand, Arguments, Context, Failure, Reply, Result, Text};
@@ -30,7 +30,8 @@ pub trait Family: Persist {
     /// Creates an empty filter.
     fn new(design: &Self::Design) -> Result<Self>;
 
-    /// Returns the arguments of `RESERVE` behind the key that create an equal filter on a server with other defaults.
+    /// Returns the arguments of `RESERVE` behind the key that create an equal filter on a server
+    /// with other defaults.
     fn reserve_arguments(design: &Self::Design) -> Vec<String>;
 
     /// Returns whether the filter may contain an item.
@@ -54,7 +55,8 @@ pub trait Options: Default {
     /// Parses an option that both commands have, with its value. Returns whether the name is known.
     fn parse_option(&mut self, name: &Text, arguments: &mut Arguments<'_>) -> Result<bool>;
 
-    /// Checks the options against each other and returns the settings; `create` is false with `NOCREATE`.
+    /// Checks the options against each other and returns the settings; `create` is false with
+    /// `NOCREATE`.
     fn design(self, create: bool) -> Result<Self::Design>;
 }
 
@@ -80,7 +82,8 @@ pub fn reserve<F: Family>(context: &Context, mut arguments: Arguments<'_>) -> Re
     Ok(Reply::Ok)
 }
 
-/// Creates a filter here and on replicas. Those have other hash secrets, so the command that they get contains this one.
+/// Creates a filter here and on replicas. Replicas have other default secrets, so the replicated
+/// command contains this one.
 fn create<F: Family>(context: &Context, key: &Text, design: &F::Design) -> Result<()> {
     context.set(key, Entry::Ready(F::new(design)?))?;
     let settings = F::reserve_arguments(design);
@@ -133,7 +136,8 @@ pub fn add_one<F: Family>(
     added.ok_or(Failure::Arity)?.map(Reply::Bool)
 }
 
-/// `INSERT key [NOCREATE] [option...] ITEMS item...`: adds items to a filter, which is created with the options.
+/// `INSERT key [NOCREATE] [option...] ITEMS item...`: adds items to a filter, which is created with
+/// the options.
 pub fn insert<F: Family>(
     context: &Context,
     mut arguments: Arguments<'_>,
@@ -158,7 +162,8 @@ pub fn insert<F: Family>(
     add_items(context, key, arguments.rest()?, create.then_some(&design), add)
 }
 
-/// `EXISTS key item`: whether a filter may contain an item. A key that does not exist contains nothing.
+/// `EXISTS key item`: whether a filter may contain an item. A key that does not exist contains
+/// nothing.
 pub fn exists<F: Family>(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key, item] = arguments.exactly()?;
     Ok(Reply::Bool(match context.read::<Entry<F>>(key)? {

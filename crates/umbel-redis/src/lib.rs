@@ -1,7 +1,26 @@
 //! Bloom filters and their relatives inside Redis and Valkey.
 //!
-//! A server loads the module `libumbel_redis.so`. Filters are then values of keys, which the server replicates, shards,
-//! persists and protects like any others. The module has the commands of RedisBloom and more; see the README.
+//! A server loads the module `libumbel_redis.so`. Filters are then values of keys, which the server
+//! replicates, shards, persists and protects like all others. The module has the commands of
+//! RedisBloom, with the same replies, and `UMBEL.*` for filters of every kind; the README lists
+//! them.
+//!
+//! # The path of a command
+//!
+//! A client sends `BF.MADD key item...`:
+//!
+//! 1. The server looks up the command, which `commands` has registered, and calls its entry point.
+//!    `server` wraps the raw pointers in a `Context` and `Arguments`, and catches panics.
+//! 2. The handler in `bloom::commands` parses the arguments and calls `family::add_items`, which
+//!    opens the key and creates the filter if it does not exist.
+//! 3. `bloom::Bloom` hashes the items with the secret of the filter and inserts them, 64 at a time,
+//!    into a filter of the library. If that has to grow, a budget limits the memory it allocates.
+//! 4. `family` replicates the command, without items that were refused, and publishes a keyspace
+//!    event. `server` sends the reply that the handler returns.
+//!
+//! A command that fails returns a `Failure`, which is sent as an error reply.
+//!
+//! # Modules
 //!
 //! | module | contents |
 //! | --- | --- |
@@ -39,7 +58,7 @@ use std::ffi::{CStr, c_int};
 /// Registers the types and commands of the module.
 fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
     config::load(loading, arguments)?;
-    // From the module's allocator, so that the server counts it.
+    // Filters use the module's allocator, so that the server counts their memory.
     umbel::memory::take_from_allocator();
     loading.register_type::<Entry<bloom::Bloom>>()?;
     loading.register_type::<Entry<cuckoo::CuckooChain>>()?;

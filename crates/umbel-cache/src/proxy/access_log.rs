@@ -1,9 +1,9 @@
-//! The access log: a line for every response, in the format of Squid's, so that the usual tools can read it.
+//! The access log: a line for every response, in the format of Squid's, so that the usual tools can
+//! read it.
 
 use super::Options;
 use super::upstream::CACHE_STATUS;
 use crate::error::{Error, Result};
-use crate::sync::lock;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use std::fs::{File, OpenOptions};
@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
+use umbel::internals::sync::lock;
 
 /// The access log. Lines are appended, so that other programs may truncate or rename the file.
 pub struct AccessLog {
@@ -26,7 +27,8 @@ impl AccessLog {
         Ok(Some(Arc::new(AccessLog { path, file })))
     }
 
-    /// Opens the file again by its name, after it was renamed. If that fails, lines go to the renamed file.
+    /// Opens the file again by its name, after it was renamed. If that fails, lines go to the
+    /// renamed file.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! The body of a request or response that the proxy sends: bytes in memory, a stored body, or a body that it forwards.
+//! The body of a request or response that the proxy sends: bytes in memory, a stored body, or a
+//! body that it forwards.
 
 use super::access_log::AccessRecord;
 use super::counters::Counter;
@@ -34,7 +35,8 @@ pub(super) enum Body {
 pub(super) enum PipeItem {
     /// The next frame.
     Frame(Frame<Bytes>),
-    /// The frames that a slow client has missed, as the part of a stored body from an offset to its end.
+    /// The frames that a slow client has missed, as the part of a stored body from an offset to its
+    /// end.
     Stored(store::Body, u64),
 }
 
@@ -78,8 +80,8 @@ pub(super) fn data_len(frame: &Frame<Bytes>) -> u64 {
     frame.data_ref().map_or(0, |data| data.len() as u64)
 }
 
-/// Reads a whole body of at most `max` bytes. The bytes are copied, since a small frame can keep a large receive buffer
-/// alive.
+/// Reads a whole body of at most `max` bytes. The bytes are copied, since a small frame can keep a
+/// large receive buffer alive.
 pub(super) async fn read_to_end(body: &mut Incoming, max: usize) -> Result<Bytes> {
     let mut all = Vec::new();
     while let Some(frame) = body.frame().await {
@@ -109,7 +111,8 @@ pub(super) struct Forwarding {
     stall_timer: Pin<Box<Sleep>>,
     /// Counts the bytes received.
     counter: Option<Counter>,
-    /// The connection that the body is received from, which returns to the pool at the end of the body.
+    /// The connection that the body is received from, which returns to the pool at the end of the
+    /// body.
     lease: Option<Lease>,
 }
 

@@ -32,12 +32,12 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// The pause after a connection could not be accepted, for lack of file descriptors, for example.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// The most clients that are told at once that they are not allowed.
+/// The largest number of clients that are sent a rejection at once.
 const MAX_REJECTIONS: usize = 16;
-/// The time in which such a client must read that.
+/// The time in which such a client must read it.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The most clients of the status page at once, if it has an address of its own.
+/// The largest number of clients of the status page at once, if it has an address of its own.
 const MAX_STATUS_CLIENTS: usize = 16;
 
 /// A proxy that listens.
@@ -56,8 +56,8 @@ impl Proxy {
     ///
     /// # Errors
     ///
-    /// [`Error::Listen`] if an address is not free, [`Error::AccessLog`] if the access log cannot be written,
-    /// [`Error::Filter`] if there is no memory for a filter.
+    /// [`Error::Listen`] if an address is not free, [`Error::AccessLog`] if the access log cannot
+    /// be written, [`Error::Filter`] if there is no memory for a filter.
     pub async fn bind(address: SocketAddr, store: Store, options: Options) -> Result<Proxy> {
         let listener = listen(address).await?;
         let status_listener = match options.status_address {
@@ -92,7 +92,8 @@ impl Proxy {
         self.access_log.clone()
     }
 
-    /// Answers requests until `until` completes. Requests that are being answered then get some seconds more.
+    /// Answers requests until `until` completes. Requests that are being answered then get some
+    /// seconds more.
     pub async fn run(self, until: impl Future<Output = ()>) {
         let mut tasks = JoinSet::new();
         for id in self.service.peers.ids() {
@@ -163,7 +164,7 @@ impl Acceptor {
             let (stream, remote) = match listener.accept().await {
                 Ok(client) => client,
                 Err(error) => {
-                    self.service.log.line(format_args!("nobody can come in: {error}"));
+                    self.service.log.line(format_args!("cannot accept clients: {error}"));
                     sleep(ACCEPT_RETRY_DELAY).await;
                     continue;
                 }
@@ -173,7 +174,8 @@ impl Acceptor {
                 tokio::spawn(self.clone().serve(stream, remote, permit));
                 continue;
             }
-            // A rejected client does not take a permit. If there are many, they are disconnected without a response.
+            // A rejected client does not take a permit. If there are many, they are disconnected
+            // without a response.
             self.service.counters.refused.increment();
             self.service.log.line(format_args!("{} is not allowed here", remote.ip()));
             if let Ok(permit) = Arc::clone(&rejections).try_acquire_owned() {
@@ -239,7 +241,7 @@ impl Acceptor {
         let (ip, wait) = (remote.ip(), limits.header_timeout);
         if error.is_parse() {
             service.counters.refused.increment();
-            service.log.line(format_args!("client {ip} sent what is no HTTP request: {}", chain(&error)));
+            service.log.line(format_args!("client {ip} sent an invalid HTTP request: {}", chain(&error)));
         } else if error.is_timeout() && received_since_write.load(Relaxed) {
             // A timeout between two requests is normal; this one is within a request.
             service.counters.refused.increment();
@@ -256,7 +258,7 @@ async fn respond_with_status(service: &Arc<Service>, request: Request<Incoming>)
     internal::respond(service, &request.into_parts().0, InternalAccess::All).await
 }
 
-/// Tells a client that it is not allowed.
+/// Sends a client the response that it is not allowed.
 async fn reject(mut stream: TcpStream) -> io::Result<()> {
     // A client that gets the response before it has sent its request may not read it.
     let _read = stream.read(&mut [0; 4096]).await?;
@@ -277,7 +279,9 @@ async fn maintain(service: Arc<Service>, summary_interval: Duration) {
         let (store, elapsed) = (Arc::clone(&service.cache.store), last_publication.elapsed());
         match tokio::task::spawn_blocking(move || store.publish(&trigger, elapsed)).await {
             Ok(Ok(true)) => last_publication = Instant::now(),
-            Ok(Err(error)) => service.log.line(format_args!("the summary cannot be told: {}", chain(&error))),
+            Ok(Err(error)) => {
+                service.log.line(format_args!("the summary cannot be published: {}", chain(&error)))
+            }
             _ => {}
         }
     }

@@ -1,14 +1,14 @@
 //! The log of failures, limited to a number of lines per second that a person can read.
 
-use crate::sync::lock;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use umbel::internals::sync::lock;
 
 /// Receives the lines of the log.
 pub type LogSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The most lines per second. Of further lines only the number is logged.
+/// The largest number of lines per second. Only the number of further lines is logged.
 const MAX_LINES_PER_SECOND: u32 = 20;
 
 /// A rate-limited log of failures.
@@ -44,11 +44,11 @@ impl Log {
     }
 }
 
-/// The most characters of a line.
+/// The largest number of characters in a line.
 const MAX_LINE_CHARS: usize = 500;
 
-/// Truncates a line and replaces control characters, since text from clients and origins must not end a line or control a
-/// terminal.
+/// Truncates a line and replaces control characters, since text from clients and origins must not
+/// end a line or control a terminal.
 fn sanitized(line: &str) -> String {
     line.chars().take(MAX_LINE_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_of_lines_is_cut_short_and_a_line_is_one() {
+    fn floods_and_line_breaks_are_suppressed() {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&lines);
         let log = Log::new(Arc::new(move |line: &str| lock(&heard).push(line.to_owned())));

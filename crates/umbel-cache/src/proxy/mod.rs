@@ -1,18 +1,21 @@
 //! A caching HTTP proxy that shares its responses with other caches.
 //!
-//! A request takes this way through the modules:
+//! A request passes through the modules in this order:
 //!
-//! 1. `listen` accepts the client, and `service` finds the `target` of the request: a resource, a `tunnel`, or one of the
-//!    proxy's own pages (`internal`).
-//! 2. `cache::lookup` searches the store for a response. If there is a fresh one, `cache::hit` sends it.
-//! 3. Otherwise one request leads the fetch and others for the same key wait for it (`cache::in_flight`). `cache::fetch`
-//!    revalidates a stale response, asks the `peers` whose summaries contain the key, or asks the origin (`upstream`).
+//! 1. `listen` accepts the client, and `service` finds the `target` of the request: a resource, a
+//!    `tunnel`, or one of the proxy's own pages (`internal`).
+//! 2. `cache::lookup` searches the store for a response. If there is a fresh one, `cache::hit`
+//!    sends it.
+//! 3. Otherwise one request leads the fetch and others for the same key wait for it
+//!    (`cache::in_flight`). `cache::fetch` revalidates a stale response, asks the `peers` whose
+//!    summaries contain the key, or asks the origin (`upstream`).
 //! 4. A `cache::transfer` sends the body to the client and stores it at the same time.
 //!
-//! Meanwhile `peers::summaries` keeps the summaries of the peers up to date, and `internal` serves the own summary to them.
+//! Meanwhile `peers::summaries` keeps the summaries of the peers up to date, and `internal` serves
+//! the own summary to them.
 //!
-//! The contents of a peer's response are trusted like those of an origin. Whether it may be used is not: it has to be
-//! storable, fresh, complete and in time. Otherwise the origin is asked.
+//! The contents of a peer's response are trusted like those of an origin. Its usability is not: it
+//! has to be storable, fresh, complete and in time. Otherwise the request goes to the origin.
 //!
 //! ```
 //! use umbel_cache::proxy::{Options, Proxy};

@@ -16,7 +16,8 @@ pub type Allow = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 pub struct Options {
     /// Other caches.
     pub peers: Vec<PeerUrl>,
-    /// The time between two requests for the summary of a peer, and between two publications of the own summary.
+    /// The time between two requests for the summary of a peer, and between two publications of the
+    /// own summary.
     pub summary_interval: Duration,
     /// Which responses are stored.
     pub admission: AdmissionPolicy,
@@ -52,11 +53,11 @@ impl Default for Options {
 pub struct Limits {
     /// The largest body that is stored.
     pub max_object_bytes: u64,
-    /// The most clients at once.
+    /// The largest number of clients at once.
     pub max_clients: usize,
-    /// The most bytes in the headers of a request or response.
+    /// The largest size of the headers of a request or response.
     pub max_header_bytes: usize,
-    /// The most headers of a request or response.
+    /// The largest number of headers of a request or response.
     pub max_headers: usize,
     /// The time in which a client must send the headers of a request, or begin the next request.
     pub header_timeout: Duration,

@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 pub(super) enum Reach {
     /// All addresses.
     Anywhere,
-    /// All addresses except those of this machine, so that a remote client does not get at local services.
+    /// All addresses except those of this machine, so that a remote client cannot reach local
+    /// services.
     RemoteOnly,
 }
 
@@ -36,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_elsewhere_does_not_get_at_what_is_for_this_machine() {
+    fn remote_clients_cannot_reach_local_addresses() {
         for (address, outside) in [
             ("127.0.0.1", false),
             ("127.9.9.9", false),

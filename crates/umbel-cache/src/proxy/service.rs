@@ -1,4 +1,5 @@
-//! The service behind the listeners, which passes each request on to the cache, a tunnel or the proxy's own pages.
+//! The service behind the listeners, which passes each request on to the cache, a tunnel or the
+//! proxy's own pages.
 
 use super::body::Body;
 use super::cache::Cache;
@@ -27,7 +28,8 @@ use tokio::sync::OwnedSemaphorePermit;
 
 /// The parts of a proxy that answer requests.
 ///
-/// `cache`, `peers`, `upstream` and `internal` have a folder each, and only the code in it changes their state.
+/// `cache`, `peers`, `upstream` and `internal` have a folder each, and only the code in it changes
+/// their state.
 pub(super) struct Service {
     pub cache: Cache,
     pub peers: Arc<PeerGroup>,
@@ -85,8 +87,8 @@ impl Service {
             Target::Internal => internal::respond(&self, &parts, self.internal.access()).await,
             Target::Tunnel(host) => self.tunnel(Request::from_parts(parts, body), host, client).await,
             Target::Resource(resource) if internal::is_internal_path(resource.uri.path()) => {
-                // Peers and browsers request these pages by an absolute URI. The proxy serves its own pages this way, and
-                // never forwards such a request to another cache.
+                // Peers and browsers request these pages by an absolute URI. The proxy serves its
+                // own pages this way, and never forwards such a request to another cache.
                 if self.is_own_address(&resource.origin, client.local).await {
                     parts.uri = resource.path().parse().unwrap_or_default();
                     internal::respond(&self, &parts, self.internal.access()).await
@@ -107,7 +109,8 @@ impl Service {
         reach: Reach,
     ) -> Response<Body> {
         if self.upstream.via.is_in(&parts.headers) {
-            return self.refuse(StatusCode::LOOP_DETECTED, "this request has come through here already");
+            return self
+                .refuse(StatusCode::LOOP_DETECTED, "this request has already passed through this proxy");
         }
         if parts.method.as_str() == "PURGE" {
             return self.purge(&resource, reach).await;
@@ -125,7 +128,8 @@ impl Service {
         let is_chunked = parts.headers.contains_key(TRANSFER_ENCODING);
         let has_body = is_chunked || parts.headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0");
         if is_chunked {
-            // `Transfer-Encoding` overrides `Content-Length`, but not every origin agrees (request smuggling).
+            // `Transfer-Encoding` overrides `Content-Length`, but not every origin agrees (request
+            // smuggling).
             parts.headers.remove(CONTENT_LENGTH);
         }
         remove_hop_by_hop(&mut parts.headers);
@@ -162,7 +166,7 @@ impl Service {
             was_stored
         };
         match tokio::task::spawn_blocking(purge).await {
-            Ok(true) => text_response(StatusCode::OK, "it was in the cache, and is not any more"),
+            Ok(true) => text_response(StatusCode::OK, "it was removed from the cache"),
             _ => text_response(StatusCode::NOT_FOUND, "it is not in the cache"),
         }
     }
@@ -195,7 +199,8 @@ impl Service {
         resolved.is_ok_and(|resolved| resolved.into_iter().any(|address| is_same_address(address, local)))
     }
 
-    /// Returns whether an address is that of this proxy, at which a client has reached it, or of a peer.
+    /// Returns whether an address is that of this proxy, at which a client has reached it, or of a
+    /// peer.
     pub async fn is_cache_address(&self, address: SocketAddr, local: SocketAddr) -> bool {
         is_same_address(address, local) || self.peers.contains_address(address).await
     }

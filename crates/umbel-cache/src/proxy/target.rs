@@ -25,14 +25,14 @@ impl HostPort {
     /// Parses an authority, whose port is optional if there is a default.
     pub fn from_authority(authority: &Authority, default_port: Option<u16>) -> Result<HostPort> {
         if authority.as_str().contains('@') {
-            return Err(Error::InvalidTarget("names and passwords do not belong into an address"));
+            return Err(Error::InvalidTarget("user names and passwords are not allowed in a URL"));
         }
         let port = authority.as_str()[authority.host().len()..].trim_start_matches(':');
         let port = if port.is_empty() { default_port } else { port.parse().ok() };
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         match port {
             Some(port) if port > 0 && !host.is_empty() => Ok(HostPort { host, port }),
-            _ => Err(Error::InvalidTarget("this is no host and port")),
+            _ => Err(Error::InvalidTarget("this is not a valid host and port")),
         }
     }
 }
@@ -108,7 +108,7 @@ impl Resource {
         }
         url.push_str(path);
         let key = CacheKey::from_url(&url);
-        let uri = Uri::try_from(url).map_err(|_| Error::InvalidTarget("this is no address of a page"))?;
+        let uri = Uri::try_from(url).map_err(|_| Error::InvalidTarget("this is not a valid URL"))?;
         Ok(Resource { uri, key, origin })
     }
 
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_has_one_key_however_it_is_written() {
+    fn equivalent_urls_have_the_same_key() {
         let key = CacheKey::from_url("http://example.org/a?b=C");
         for uri in ["http://example.org/a?b=C", "HTTP://Example.ORG:80/a?b=C"] {
             assert_eq!(resource(uri).key, key, "{uri}");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page_is_something_else_or_refused() {
+    fn other_targets_are_tunnels_internal_pages_or_refused() {
         assert!(matches!(target("GET", "/umbel/stats"), Ok(Target::Internal)));
         assert!(matches!(target("CONNECT", "example.org:443"), Ok(Target::Tunnel(_))));
         for (method, uri) in [
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_a_page_is_on_its_host() {
+    fn a_location_is_resolved_on_the_same_host() {
         let here = resource("http://example.org/a");
         assert_eq!(here.resolve_on_same_host("/b").unwrap().key, resource("http://example.org/b").key);
         assert_eq!(

@@ -25,7 +25,8 @@ impl TimedStream {
         TimedStream { stream, stall_timeout, write_timer: None, received_since_write: Arc::default() }
     }
 
-    /// Returns a flag that is set while data was received since the last write, that is, within a request.
+    /// Returns a flag that is set while data was received since the last write, that is, within a
+    /// request.
     pub fn received_since_write(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.received_since_write)
     }

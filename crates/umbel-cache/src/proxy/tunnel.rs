@@ -53,7 +53,7 @@ impl Service {
     async fn relay(&self, upgraded: Upgraded, mut remote: TcpStream) -> io::Result<()> {
         let parts = upgraded
             .downcast::<TokioIo<TimedStream>>()
-            .map_err(|_| io::Error::other("it is no connection"))?;
+            .map_err(|_| io::Error::other("the client's connection cannot be taken over"))?;
         let mut client = parts.io.into_inner().into_inner();
         // Bytes that the client has sent before the tunnel was open.
         timeout(self.limits.stall_timeout, remote.write_all(&parts.read_buf)).await??;

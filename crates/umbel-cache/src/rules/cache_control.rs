@@ -26,7 +26,8 @@ pub(super) fn has_explicit_lifetime(headers: &HeaderMap) -> bool {
     headers.contains_key(EXPIRES) || directives(headers).any(is_lifetime)
 }
 
-/// Rewrites `Cache-Control` as a single line, and it and `Pragma` in lower case, as the policy expects them.
+/// Rewrites `Cache-Control` as a single line, and it and `Pragma` in lower case, as the policy
+/// expects them.
 pub(super) fn normalize(headers: &mut HeaderMap) {
     if headers.contains_key(CACHE_CONTROL) {
         let directives: Vec<String> = directives(headers).collect();

@@ -1,4 +1,5 @@
-//! The form in which the head of a response is stored: its time, request and response as lines of text.
+//! The form in which the head of a response is stored: its time, request and response as lines of
+//! text.
 
 use super::{Audience, StoredHead};
 use http::header::HeaderName;

@@ -1,8 +1,9 @@
-//! The rules of HTTP caching for a shared cache (RFC 9111): which responses may be stored, when a stored response may be
-//! reused, and how the origin revalidates it.
+//! The rules of HTTP caching for a shared cache (RFC 9111): which responses may be stored, when a
+//! stored response may be reused, and how the origin revalidates it.
 //!
-//! A [`StoredHead`] is built when a response arrives and is written to disk with it. For every later request it decides
-//! whether the stored response is fresh, has to be revalidated, or answers another request.
+//! A [`StoredHead`] is built when a response arrives and is written to disk with it. For every
+//! later request it decides whether the stored response is fresh, has to be revalidated, or answers
+//! another request.
 //!
 //! ```
 //! use http::{Request, Response};
@@ -46,9 +47,11 @@ use http_cache_semantics::{BeforeRequest, CacheOptions, CachePolicy};
 use std::time::{Duration, SystemTime};
 use vary::{matches_vary, selecting_request, vary_names};
 
-/// The head of a stored response: its status and headers, the request that it answers, and when it was received.
+/// The head of a stored response: its status and headers, the request that it answers, and when it
+/// was received.
 ///
-/// The caching policy decides about reuse. The headers themselves are kept exactly as the origin sent them.
+/// The caching policy decides about reuse. The headers themselves are stored exactly as the origin
+/// sent them.
 #[derive(Debug)]
 pub struct StoredHead {
     /// The request, reduced to the headers that later decisions depend on.
@@ -57,7 +60,8 @@ pub struct StoredHead {
     received_at: SystemTime,
     audience: Audience,
     policy: CachePolicy,
-    /// The request headers that `Vary` lists, or `None` if the response varies on more than request headers.
+    /// The request headers that `Vary` lists, or `None` if the response varies on more than request
+    /// headers.
     vary: Option<Vec<HeaderName>>,
     /// When the response becomes stale.
     fresh_until: SystemTime,
@@ -90,7 +94,8 @@ pub enum Revalidated {
     NotModified(Box<StoredHead>),
     /// The origin sent another response, with its head if that response may be stored.
     Modified(Option<Box<StoredHead>>),
-    /// The 304 is about another response than the stored one. The request has to be repeated without conditions.
+    /// The 304 refers to a response other than the stored one. The request has to be repeated
+    /// without conditions.
     Mismatch,
 }
 
@@ -102,20 +107,21 @@ const SHARED_CACHE: CacheOptions = CacheOptions {
     ignore_cargo_cult: false,
 };
 
-/// The longest heuristic freshness lifetime. Without an explicit lifetime a response is fresh for a tenth of the time
-/// since it was last modified, but not longer than this.
+/// The longest heuristic freshness lifetime. Without an explicit lifetime a response is fresh for a
+/// tenth of the time since it was last modified, but not longer than this.
 const MAX_HEURISTIC_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
 /// The largest age and lifetime, 68 years, as in RFC 9111, section 1.2.2.
 const MAX_AGE_SECS: u64 = 1 << 31;
 
-/// The conditions and ranges of a request. They do not affect which stored response is selected; the code that answers
-/// from the cache evaluates them.
+/// The conditions and ranges of a request. They do not affect which stored response is selected;
+/// the code that answers from the cache evaluates them.
 const CONDITIONAL_HEADERS: [HeaderName; 6] =
     [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE, RANGE];
 
 impl StoredHead {
-    /// Returns the head of a response that was received now, or `None` if a shared cache may not store the response.
+    /// Returns the head of a response that was received now, or `None` if a shared cache may not
+    /// store the response.
     pub fn from_response(
         request: &request::Parts,
         response: &response::Parts,
@@ -187,8 +193,8 @@ impl StoredHead {
         Reuse::Stale(Box::new(conditional))
     }
 
-    /// Returns whether the response satisfies the cache directives of a request. Stale responses never do, not even
-    /// with `max-stale`.
+    /// Returns whether the response satisfies the cache directives of a request. Stale responses
+    /// never do, not even with `max-stale`.
     fn satisfies_directives(&self, headers: &HeaderMap, now: SystemTime) -> bool {
         let mut request = http::Request::new(()).into_parts().0;
         request.uri = self.request.uri.clone();
@@ -239,8 +245,8 @@ impl StoredHead {
         Revalidated::NotModified(Box::new(head))
     }
 
-    /// Returns the stored response updated with the headers of a 304. All of them replace stored headers, except those
-    /// about the body, which the origin has not sent (RFC 9111, section 3.2).
+    /// Returns the stored response updated with the headers of a 304. All of them replace stored
+    /// headers, except those about the body, which the origin has not sent (RFC 9111, section 3.2).
     fn updated(&self, new_headers: &HeaderMap, now: SystemTime) -> response::Parts {
         let mut parts = self.response.clone();
         parts.headers.remove(AGE);
@@ -275,14 +281,15 @@ impl StoredHead {
         self.fresh_until.duration_since(now).unwrap_or_default()
     }
 
-    /// Returns whether a shared cache may store the response. The headers of a 304 may forbid it later. A response that
-    /// is stale at once and has no validator is not worth storing.
+    /// Returns whether a shared cache may store the response. The headers of a 304 may forbid it
+    /// later. A response that is stale at once and has no validator is not worth storing.
     pub fn is_storable(&self) -> bool {
         let headers = &self.response.headers;
         let is_reusable = !self.is_stale(self.received_at)
             || headers.contains_key(ETAG)
             || headers.contains_key(LAST_MODIFIED);
-        // The policy permits a response to an authorized request if its directives contradict each other; this does not.
+        // The policy permits a response to an authorized request if its directives contradict each
+        // other; this does not.
         let is_authorized = self.request.headers.contains_key(AUTHORIZATION);
         let permits_sharing = |directive: &String| {
             directive == "public" || directive == "must-revalidate" || directive.starts_with("s-maxage=")
@@ -306,8 +313,8 @@ fn weak(value: &HeaderValue) -> &[u8] {
     bytes.strip_prefix(b"W/").unwrap_or(bytes)
 }
 
-/// Returns the age of a response at its arrival: the larger one of `Age` and the time since `Date` (RFC 9111, section
-/// 4.2.3).
+/// Returns the age of a response at its arrival: the larger one of `Age` and the time since `Date`
+/// (RFC 9111, section 4.2.3).
 fn initial_age(headers: &HeaderMap, received_at: SystemTime) -> Option<u64> {
     let age_value = headers.get(AGE).map(|age| {
         let seconds = age.to_str().ok().and_then(|age| age.trim().parse::<u64>().ok());

@@ -5,8 +5,8 @@ use http::{HeaderMap, HeaderValue, request};
 use md5::{Digest as _, Md5};
 use xxhash_rust::xxh3::Xxh3Default;
 
-/// Returns the number of the variant that a response is: a hash of the request headers that its `Vary` lists, or `None` if
-/// it varies on more than request headers.
+/// Returns the number of the variant that a response is: a hash of the request headers that its
+/// `Vary` lists, or `None` if it varies on more than request headers.
 pub fn variant(request: &HeaderMap, response: &HeaderMap) -> Option<u64> {
     let mut names = vary_names(response)?;
     if names.is_empty() {
@@ -39,7 +39,8 @@ pub(super) fn vary_names(response: &HeaderMap) -> Option<Vec<HeaderName>> {
     Some(names)
 }
 
-/// Returns whether a request has the same values as the stored request for all headers that `Vary` lists.
+/// Returns whether a request has the same values as the stored request for all headers that `Vary`
+/// lists.
 pub(super) fn matches_vary(names: &[HeaderName], request: &HeaderMap, stored: &HeaderMap) -> bool {
     names.iter().all(|name| {
         let values = request.get_all(name).iter().map(|value| stored_value(name, value));
@@ -47,7 +48,8 @@ pub(super) fn matches_vary(names: &[HeaderName], request: &HeaderMap, stored: &H
     })
 }
 
-/// Returns a request with only the headers that later decisions depend on, so that no secrets of a client are stored.
+/// Returns a request with only the headers that later decisions depend on, so that no secrets of a
+/// client are stored.
 pub(super) fn selecting_request(request: &request::Parts, response: &HeaderMap) -> request::Parts {
     let mut reduced = http::Request::new(()).into_parts().0;
     (reduced.method, reduced.uri) = (request.method.clone(), request.uri.clone());
@@ -65,7 +67,8 @@ pub(super) fn selecting_request(request: &request::Parts, response: &HeaderMap) 
     reduced
 }
 
-/// Returns the form in which the value of a request header is stored: a hash if the value is a secret.
+/// Returns the form in which the value of a request header is stored: a hash if the value is a
+/// secret.
 fn stored_value(name: &HeaderName, value: &HeaderValue) -> HeaderValue {
     if name != COOKIE && name != AUTHORIZATION {
         return value.clone();

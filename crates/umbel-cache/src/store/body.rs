@@ -1,4 +1,5 @@
-//! The body of a stored response: bytes in memory, or a file that stays readable after the response is evicted.
+//! The body of a stored response: bytes in memory, or a file that stays readable after the response
+//! is evicted.
 
 use crate::error::{Error, Result};
 use bytes::Bytes;

@@ -1,14 +1,15 @@
-//! An entry of the store: the head of a response, the location of its body, and the parts that are in memory.
+//! An entry of the store: the head of a response, the location of its body, and the parts that are
+//! in memory.
 
 use super::body::{self, Body};
 use super::files::{BodyLocation, StoreFiles};
 use crate::CacheKey;
 use crate::rules::StoredHead;
-use crate::sync::{read, write};
 use bytes::Bytes;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
+use umbel::internals::sync::{read, write};
 
 /// A stored response, which is one variant of its key.
 #[derive(Debug)]
@@ -129,8 +130,8 @@ impl Entry {
         memory.body.is_some() || memory.head.is_some()
     }
 
-    /// Returns the decoded head, or `None` if the head is not one that [`StoredHead`] has encoded. It is decoded once and
-    /// then kept in memory.
+    /// Returns the decoded head, or `None` if the head is not one that [`StoredHead`] has encoded.
+    /// It is decoded once and then kept in memory.
     pub fn head(&self) -> Option<Arc<StoredHead>> {
         if let Some(head) = &read(&self.memory).head {
             return Some(Arc::clone(head));

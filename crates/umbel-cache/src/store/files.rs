@@ -1,6 +1,7 @@
 //! The files of the store.
 //!
-//! `heads/ab/KEY-VARIANT` is the head of a response, named by its key and variant in hexadecimal digits:
+//! `heads/ab/KEY-VARIANT` is the head of a response, named by its key and variant in hexadecimal
+//! digits:
 //!
 //! | bytes | |
 //! | --- | --- |
@@ -128,7 +129,8 @@ impl StoreFiles {
         Ok((path, file))
     }
 
-    /// Moves a completely written body from its temporary file to its final place and returns its number.
+    /// Moves a completely written body from its temporary file to its final place and returns its
+    /// number.
     pub fn add_body(&self, temporary: &Path) -> io::Result<u64> {
         let id = self.next_id.fetch_add(1, Relaxed);
         rename(temporary, &self.body_path(id))?;
@@ -206,8 +208,8 @@ impl StoreFiles {
         }
     }
 
-    /// Returns all intact entries, the oldest first, and the number of damaged ones. Files that belong to no entry are
-    /// removed.
+    /// Returns all intact entries, the oldest first, and the number of damaged ones. Files that
+    /// belong to no entry are removed.
     pub fn scan(&self) -> io::Result<(Vec<Entry>, u64)> {
         let mut damaged_count = 0;
         let mut found = Vec::new();

@@ -1,11 +1,13 @@
-//! The folder of the store: it belongs to one process, and only a folder that was created for a store is used as one.
+//! The folder of the store: it belongs to one process, and only a folder that was created for a
+//! store is used as one.
 
 use crate::error::{Error, Result};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::Path;
 use std::time::Duration;
 
-/// The file that marks a folder as a store. Opening a store deletes files, so no other folder may be mistaken for one.
+/// The file that marks a folder as a store. Opening a store deletes files, so no other folder may
+/// be mistaken for one.
 const MARKER_FILE: &str = "umbel-cache";
 
 /// The number of attempts to lock a folder, as the process that holds the lock may be about to end.

@@ -60,7 +60,8 @@ impl Index {
         }
     }
 
-    /// Removes an entry and returns whether it was present. Another entry for the same key and variant stays.
+    /// Removes an entry and returns whether it was present. Another entry for the same key and
+    /// variant stays.
     pub fn remove(&mut self, entry: &Arc<Entry>) -> bool {
         let Some(positions) = self.positions.get_mut(entry.key()) else { return false };
         let Some(at) = positions.iter().position(|position| Arc::ptr_eq(&self.entries[*position], entry))
@@ -84,7 +85,8 @@ impl Index {
         true
     }
 
-    /// Returns the least recently used entry of a random sample, among those that the predicate accepts.
+    /// Returns the least recently used entry of a random sample, among those that the predicate
+    /// accepts.
     pub fn sample_least_recent(&self, seed: u64, accepts: impl Fn(&Entry) -> bool) -> Option<Arc<Entry>> {
         let sample =
             (0..SAMPLE_SIZE).filter_map(|i| self.entries.get(random_below(seed, i, self.entries.len())));

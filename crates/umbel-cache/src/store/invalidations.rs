@@ -1,14 +1,16 @@
-//! Counts of invalidations, by which a response that was requested before an invalidation is recognized.
+//! Counts of invalidations, by which a response that was requested before an invalidation is
+//! recognized.
 
 use crate::CacheKey;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How often a key had been invalidated at some time.
+/// The number of invalidations of a key up to some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidationCount(u64);
 
-/// The number of counters. Keys that share one are invalidated together, which costs an extra fetch.
+/// The number of counters. Keys that share one are invalidated together, which costs an extra
+/// fetch.
 const COUNTERS: usize = 1 << 16;
 
 /// Counts of invalidations, shared by keys with the same hash.

@@ -1,12 +1,13 @@
 //! A store of responses on disk, with an index in memory.
 //!
-//! Each response is a file with its head and, if that is small, its body; a large body is a separate file. Files are
-//! written under a temporary name and renamed when they are complete, and all of them have checksums. The process can
-//! therefore be killed at any moment, and the store still has only complete responses. Opening a store rebuilds the index
-//! from the files.
+//! Each response is a file with its head and, if that is small, its body; a large body is a
+//! separate file. Files are written under a temporary name and renamed when they are complete, and
+//! all of them have checksums. The process can therefore be killed at any moment, and the store
+//! still has only complete responses. Opening a store rebuilds the index from the files.
 //!
-//! A key can have several variants, which are responses that depend on request headers. The store does not select one of
-//! them: it treats the head of a response as opaque bytes, which [`StoredHead`](crate::rules::StoredHead) interprets.
+//! A key can have several variants, which are responses that depend on request headers. The store
+//! does not select one of them: it treats the head of a response as opaque bytes, which
+//! [`StoredHead`](crate::rules::StoredHead) interprets.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -39,7 +40,6 @@ pub use invalidations::InvalidationCount;
 pub use writer::EntryWriter;
 
 use crate::error::{Error, Result};
-use crate::sync::{lock, read, write};
 use crate::{CacheDigest, CacheKey, PublishTrigger, Summary, Update, Version};
 use files::{BodyLocation, FinishedBody, StoreFiles};
 use index::Index;
@@ -50,13 +50,16 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
+use umbel::internals::sync::{lock, read, write};
 
 /// The limits of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The most bytes on disk. Beyond that, responses that were not used recently are evicted.
+    /// The largest number of bytes on disk. Beyond that, responses that were not used recently are
+    /// evicted.
     pub max_bytes: u64,
-    /// The most bytes in memory, for the bodies and decoded heads of recently used responses.
+    /// The largest number of bytes in memory, for the bodies and decoded heads of recently used
+    /// responses.
     pub max_memory: u64,
     /// The bits per key of the summary.
     pub summary_bits_per_key: u32,
@@ -110,13 +113,14 @@ const EVICTIONS_WHEN_FULL: usize = 32;
 const MAX_VARIANTS: usize = 32;
 
 impl Store {
-    /// Opens the store in a folder, which is created if it does not exist. Incomplete and damaged files are removed.
+    /// Opens the store in a folder, which is created if it does not exist. Incomplete and damaged
+    /// files are removed.
     ///
     /// # Errors
     ///
-    /// [`Error::NotACache`] if the folder has files but is not a store, [`Error::InUse`] if another process has it open,
-    /// [`Error::Store`] if the system refuses access, [`Error::Size`] or [`Error::Filter`] if the summary cannot be
-    /// created.
+    /// [`Error::NotACache`] if the folder has files but is not a store, [`Error::InUse`] if another
+    /// process has it open, [`Error::Store`] if the system refuses access, [`Error::Size`] or
+    /// [`Error::Filter`] if the summary cannot be created.
     pub fn open(folder: &Path, options: &Options) -> Result<Store> {
         let failed = Error::store("open");
         fs::create_dir_all(folder).map_err(&failed)?;
@@ -161,13 +165,15 @@ impl Store {
         read(&self.summary).contains(key)
     }
 
-    /// Returns how often a key was invalidated. Pass it to [`EntryWriter::unless_invalidated_since`] to discard a response
-    /// that was requested before an invalidation.
+    /// Returns how often a key was invalidated. Pass it to
+    /// [`EntryWriter::unless_invalidated_since`] to discard a response that was requested before an
+    /// invalidation.
     pub fn invalidation_count(&self, key: &CacheKey) -> InvalidationCount {
         self.invalidations.count(key)
     }
 
-    /// Removes all variants of a key whose resource has changed, and makes fetches that are under way fail to commit.
+    /// Removes all variants of a key whose resource has changed, and makes fetches that are under
+    /// way fail to commit.
     pub fn invalidate(&self, key: &CacheKey) {
         let changes = lock(&self.changes);
         self.invalidations.increment(key);
@@ -177,13 +183,14 @@ impl Store {
         });
     }
 
-    /// Begins to write a variant of a key. It becomes visible when it is [committed](EntryWriter::commit).
+    /// Begins to write a variant of a key. It becomes visible when it is
+    /// [committed](EntryWriter::commit).
     pub fn begin(self: &Arc<Store>, key: &CacheKey, variant: u64) -> EntryWriter {
         EntryWriter::new(Arc::clone(self), *key, variant)
     }
 
-    /// Replaces the head of an entry and keeps its body. Returns `None` and changes nothing if the entry was removed or
-    /// replaced meanwhile.
+    /// Replaces the head of an entry and keeps its body. Returns `None` and changes nothing if the
+    /// entry was removed or replaced meanwhile.
     ///
     /// # Errors
     ///
@@ -206,8 +213,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`] if the body is damaged, in which case the entry is removed; [`Error::Store`] if the system
-    /// refuses to read it.
+    /// [`Error::Damaged`] if the body is damaged, in which case the entry is removed;
+    /// [`Error::Store`] if the system refuses to read it.
     pub fn body(&self, entry: &Arc<Entry>) -> Result<Body> {
         match entry.open_body(&self.files) {
             Ok(body) => {
@@ -244,7 +251,8 @@ impl Store {
         removed
     }
 
-    /// Stores a response with a complete body, unless its key was invalidated since `invalidations` was taken.
+    /// Stores a response with a complete body, unless its key was invalidated since `invalidations`
+    /// was taken.
     fn commit(
         &self,
         (key, variant): (&CacheKey, u64),
@@ -324,7 +332,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Size`] if there are too many keys, [`Error::Filter`] if there is no memory for the digest.
+    /// [`Error::Size`] if there are too many keys, [`Error::Filter`] if there is no memory for the
+    /// digest.
     pub fn digest(&self, bits_per_entry: u8) -> Result<CacheDigest> {
         CacheDigest::from_keys(&self.keys(), bits_per_entry)
     }
@@ -334,8 +343,8 @@ impl Store {
         read(&self.summary).update(since)
     }
 
-    /// Publishes the summary if it is due, given the time since the last publication, and returns whether it was. A summary
-    /// with more keys than its capacity is replaced by a larger one.
+    /// Publishes the summary if it is due, given the time since the last publication, and returns
+    /// whether it was. A summary with more keys than its capacity is replaced by a larger one.
     ///
     /// # Errors
     ///
@@ -365,7 +374,8 @@ impl Store {
         Err(Error::Overloaded)
     }
 
-    /// Evicts some responses if a write has failed because the disk is full, so that the next one succeeds.
+    /// Evicts some responses if a write has failed because the disk is full, so that the next one
+    /// succeeds.
     fn handle_write_error(&self, error: &io::Error) {
         if error.kind() != io::ErrorKind::StorageFull {
             return;

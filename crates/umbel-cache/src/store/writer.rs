@@ -17,7 +17,8 @@ use xxhash_rust::xxh3::Xxh3Default;
 /// The largest body that is stored in the same file as its head.
 const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// A response that is being written to the store. Dropping the writer before [`commit`](EntryWriter::commit) discards it.
+/// A response that is being written to the store. Dropping the writer before
+/// [`commit`](EntryWriter::commit) discards it.
 pub struct EntryWriter {
     store: Arc<Store>,
     key: CacheKey,
@@ -48,7 +49,8 @@ impl EntryWriter {
         }
     }
 
-    /// Makes [`commit`](EntryWriter::commit) fail if the key is invalidated after `count` was taken.
+    /// Makes [`commit`](EntryWriter::commit) fail if the key is invalidated after `count` was
+    /// taken.
     pub fn unless_invalidated_since(mut self, count: InvalidationCount) -> EntryWriter {
         self.invalidations = Some(count);
         self
@@ -69,7 +71,8 @@ impl EntryWriter {
     ///
     /// # Errors
     ///
-    /// [`Error::Overloaded`] if too much is being written at once, [`Error::Store`] if the system refuses it.
+    /// [`Error::Overloaded`] if too much is being written at once, [`Error::Store`] if the system
+    /// refuses it.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.store.reserve_write(bytes.len() as u64)?;
         self.reserved += bytes.len() as u64;
@@ -98,7 +101,8 @@ impl EntryWriter {
         }
     }
 
-    /// Returns the bytes written so far. They stay readable whether or not the response is committed.
+    /// Returns the bytes written so far. They stay readable whether or not the response is
+    /// committed.
     ///
     /// # Errors
     ///
@@ -117,8 +121,8 @@ impl EntryWriter {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalidated`] if the key was invalidated (see [`unless_invalidated_since`]), [`Error::Store`] if the system
-    /// refuses it. In both cases nothing is stored.
+    /// [`Error::Invalidated`] if the key was invalidated (see [`unless_invalidated_since`]),
+    /// [`Error::Store`] if the system refuses it. In both cases nothing is stored.
     ///
     /// [`unless_invalidated_since`]: EntryWriter::unless_invalidated_since
     pub fn commit(mut self, head: Vec<u8>) -> Result<Arc<Entry>> {

@@ -26,7 +26,7 @@ impl Response {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The `Cache-Status` of the last cache.
+    /// Returns the `Cache-Status` of the last cache.
     pub fn cache(&self) -> &str {
         let mut said =
             self.headers.iter().rev().filter(|(name, _)| name.eq_ignore_ascii_case("cache-status"));
@@ -64,7 +64,7 @@ impl Connection {
         self.receive(method == "HEAD").unwrap_or_else(|| panic!("no answer to {method} {target}"))
     }
 
-    /// The next response, if one arrives.
+    /// Returns the next response, if one arrives.
     pub fn receive(&mut self, head_only: bool) -> Option<Response> {
         let line = self.line()?;
         let status: u16 = line.split(' ').nth(1)?.parse().ok()?;

@@ -1,4 +1,5 @@
-//! The integration tests of `umbel-cache`, linked into one binary: a module for each promise, and the fixtures they share.
+//! The integration tests of `umbel-cache`, linked into one binary: a module for each promise, and
+//! the fixtures they share.
 //!
 //! `cargo test -p umbel-cache --test it proxy::` runs the tests of one module.
 

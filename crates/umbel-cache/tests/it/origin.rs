@@ -25,7 +25,7 @@ impl Request {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The path, also if the target is an absolute URI.
+    /// Returns the path, even if the target is an absolute URI.
     pub fn path(&self) -> &str {
         let rest = self.target.strip_prefix("http://").unwrap_or(&self.target);
         rest.find('/').map_or("/", |slash| &rest[slash..])
@@ -74,12 +74,12 @@ impl Origin {
         format!("http://{}{path}", self.address)
     }
 
-    /// All requests received so far.
+    /// Returns all requests received so far.
     pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
 
-    /// The number of requests for a path.
+    /// Returns the number of requests for a path.
     pub fn times(&self, path: &str) -> usize {
         self.requests.lock().unwrap().iter().filter(|request| request.path() == path).count()
     }
@@ -134,7 +134,7 @@ fn read(reader: &mut BufReader<&TcpStream>) -> Option<Request> {
     Some(request)
 }
 
-/// A chunked response.
+/// Returns a chunked response.
 pub fn chunked<'a>(headers: &[&str], chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut bytes = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n".to_vec();
     headers.iter().for_each(|line| bytes.extend(format!("{line}\r\n").into_bytes()));
@@ -147,7 +147,7 @@ pub fn chunked<'a>(headers: &[&str], chunks: impl IntoIterator<Item = &'a [u8]>)
     bytes
 }
 
-/// A response with a `Content-Length`.
+/// Returns a response with a `Content-Length`.
 pub fn response(status: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", body.len()).into_bytes();
     for line in headers {

@@ -1,4 +1,4 @@
-//! What may be kept and given again, case by case (RFC 9111).
+//! Which responses may be stored and reused, case by case (RFC 9111).
 
 use http::{HeaderMap, Request, Response, request, response};
 use proptest::prelude::*;
@@ -34,19 +34,19 @@ fn start() -> SystemTime {
 }
 
 #[test]
-fn only_what_may_be_kept_is_kept() {
+fn only_permitted_responses_are_stored() {
     let plain = ask("GET", &[]);
     let signed = ask("GET", &[("authorization", "Basic c2VjcmV0")]);
     let part = ask("GET", &[("range", "bytes=0-9")]);
     let never = ask("GET", &[("cache-control", "no-store")]);
     for (request, status, lines, kept) in [
         (&plain, 200, &[MINUTE][..], true),
-        // It could never be given.
+        // A response that could never be reused.
         (&plain, 200, &[], false),
         (&plain, 200, &[("cache-control", "max-age=0")], false),
         (&plain, 200, &[("cache-control", "max-age=0"), ("etag", "\"x\"")], true),
         (&plain, 200, &[("last-modified", "Mon, 16 Nov 2020 10:00:00 GMT")], true),
-        // However it is written.
+        // Directives in any spelling.
         (&plain, 200, &[("cache-control", "No-Store, max-age=60")], false),
         (&plain, 200, &[("cache-control", "max-age=60"), ("cache-control", "PRIVATE")], false),
         (&plain, 200, &[("cache-control", "max-age=60, x=\"\u{e9}\"")], false),
@@ -67,7 +67,7 @@ fn only_what_may_be_kept_is_kept() {
         (&signed, 200, &[MINUTE], false),
         (&signed, 200, &[("cache-control", "public, max-age=60")], true),
         (&signed, 200, &[("cache-control", "s-maxage=60")], true),
-        // What contradicts itself permits nothing.
+        // Contradictory directives permit nothing.
         (&signed, 200, &[("cache-control", "max-age=60"), ("cache-control", "max-age=30")], false),
         (&signed, 200, &[("cache-control", "max-age=60, foo=1, foo=2")], false),
         (&plain, 200, &[MINUTE, ("connection", "cache-control")], true),
@@ -90,7 +90,7 @@ fn only_what_may_be_kept_is_kept() {
 }
 
 #[test]
-fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
+fn fresh_responses_are_reused_and_stale_ones_revalidated() {
     let head = StoredHead::from_response(
         &ask("GET", &[]),
         &answer(200, &[MINUTE, ("etag", "\"x\""), ("age", "20")]),
@@ -111,7 +111,7 @@ fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
         panic!()
     };
     assert_eq!(question.headers["host"], "example.org");
-    // Whoever asks may want less, or more.
+    // A client can tighten or relax freshness.
     for (line, fresh) in [
         ("no-cache", false),
         ("No-Cache", false),
@@ -131,7 +131,7 @@ fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
     );
     let request = ask("GET", &[("cache-control", "max-stale=100")]);
     assert!(matches!(strict.unwrap().reuse(&request, after(70)), Reuse::Stale(_)));
-    // What is for all lives as the origin says to those who share.
+    // In a shared cache, `s-maxage` overrides `max-age`.
     let shared = StoredHead::from_response(
         &ask("GET", &[]),
         &answer(200, &[("cache-control", "max-age=10, s-maxage=100")]),
@@ -141,7 +141,7 @@ fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
 }
 
 #[test]
-fn the_origin_says_whether_it_still_holds() {
+fn the_origin_decides_whether_a_stale_response_is_still_valid() {
     let head = StoredHead::from_response(
         &ask("GET", &[]),
         &answer(200, &[MINUTE, ("etag", "\"x\""), ("x-color", "red")]),
@@ -165,7 +165,7 @@ fn the_origin_says_whether_it_still_holds() {
 }
 
 #[test]
-fn variants_are_told_apart_by_what_they_depend_on() {
+fn variants_differ_by_the_headers_that_vary_lists() {
     let response = |vary: &str| headers(&[("vary", vary)]);
     let (german, english) = (headers(&[("accept-language", "de")]), headers(&[("accept-language", "en")]));
     assert_eq!(variant(&german, &HeaderMap::new()), Some(0));
@@ -185,7 +185,7 @@ fn variants_are_told_apart_by_what_they_depend_on() {
 }
 
 #[test]
-fn nothing_of_whoever_asked_goes_to_disk_but_what_matters() {
+fn secrets_of_a_request_are_not_stored() {
     let request = ask(
         "GET",
         &[("cookie", "session=secret"), ("authorization", "Basic secret"), ("accept-language", "de")],
@@ -201,7 +201,7 @@ fn nothing_of_whoever_asked_goes_to_disk_but_what_matters() {
 }
 
 #[test]
-fn what_the_origin_said_is_given_word_for_word_and_renewed_by_what_it_says_later() {
+fn headers_are_reused_exactly_and_updated_by_a_304() {
     let lines = [
         ("cache-control", "public"),
         ("cache-control", "max-age=60"),
@@ -237,15 +237,15 @@ fn what_the_origin_said_is_given_word_for_word_and_renewed_by_what_it_says_later
     assert_eq!((values("link").len(), values("content-type").len()), (2, 0));
     assert_eq!((given["x-new"].as_bytes(), given["age"].as_bytes()), (&b"1"[..], &b"0"[..]));
     assert_eq!(given["date"], "Fri, 15 Jan 2027 08:01:40 GMT");
-    // Where it does not say of what, it is of what it was asked about.
+    // A 304 without a validator refers to the response that the request named.
     assert!(matches!(head.revalidate(&question, &answer(304, &[]), later), Revalidated::NotModified(_)));
-    // What has not changed is another document than this.
+    // The 304 refers to another response than the stored one.
     let other = answer(304, &[("etag", "\"y\"")]);
     assert!(matches!(head.revalidate(&question, &other, later), Revalidated::Mismatch));
 }
 
 #[test]
-fn absurd_numbers_are_no_trouble() {
+fn absurd_numbers_do_no_harm() {
     for age in ["18446744073709551615", "99999999999999999999999", "-1", "x", ""] {
         for life in ["max-age=18446744073709551615", "s-maxage=99999999999999999999999", "max-age=60"] {
             let response = answer(200, &[("age", age), ("cache-control", life), ("etag", "\"x\"")]);
@@ -263,9 +263,9 @@ fn absurd_numbers_are_no_trouble() {
     }
 }
 
-/// What was written by an earlier version is read by this one.
+/// This version reads heads that an earlier version wrote.
 #[test]
-fn the_form_on_disk_stays_what_it_is() {
+fn the_format_on_disk_does_not_change() {
     let golden = include_bytes!("../golden/answer-1.txt");
     let request = ask("GET", &[("accept-language", "de"), ("cookie", "secret")]);
     let response =
@@ -279,9 +279,9 @@ fn the_form_on_disk_stays_what_it_is() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is on disk is an answer that is written again as it was, or none.
+    /// Arbitrary bytes are refused, or decode to a head that survives another round trip.
     #[test]
-    fn any_bytes_are_refused_or_make_an_answer_that_is_written_again(
+    fn arbitrary_bytes_are_refused_or_survive_a_round_trip(
         cut in 0..200usize,
         changes in proptest::collection::vec((0..200usize, any::<u8>()), 0..4),
     ) {
@@ -298,9 +298,9 @@ proptest! {
         }
     }
 
-    /// No header makes the rules stumble.
+    /// No headers make the rules panic.
     #[test]
-    fn any_headers_are_a_question_and_an_answer(
+    fn arbitrary_headers_do_no_harm(
         asked in proptest::collection::vec((0..8usize, "[ -~]{0,30}"), 0..4),
         said in proptest::collection::vec((0..12usize, "[ -~]{0,30}"), 0..6),
         later in 0..100_000_000_000u64,
@@ -332,10 +332,10 @@ proptest! {
 }
 
 #[test]
-fn what_is_stale_nobody_gets_and_what_is_old_already_is_not_fresh_for_long() {
+fn stale_responses_are_never_reused_and_age_counts_from_the_origin() {
     let later = |seconds: u64| start() + Duration::from_secs(seconds);
     let plain = ask("GET", &[]);
-    // Whatever the origin says, a client that would take what is stale does not get it.
+    // Whatever the origin allows, a client that accepts stale responses does not get one.
     for life in [
         "no-cache",
         "s-maxage=10",
@@ -352,7 +352,7 @@ fn what_is_stale_nobody_gets_and_what_is_old_already_is_not_fresh_for_long() {
         let question = ask("GET", &[("cache-control", "max-stale")]);
         assert!(matches!(head.reuse(&question, later(20)), Reuse::Stale(_)), "{life}");
     }
-    // An hour on the way, as its date says.
+    // Its date says that the response was on the way for an hour.
     let late = answer(
         200,
         &[("cache-control", "max-age=60"), ("etag", "\"x\""), ("date", "Fri, 15 Jan 2027 07:00:00 GMT")],
@@ -360,7 +360,7 @@ fn what_is_stale_nobody_gets_and_what_is_old_already_is_not_fresh_for_long() {
     let head = StoredHead::from_response(&plain, &late, start()).unwrap();
     assert!(matches!(head.reuse(&plain, start()), Reuse::Stale(_)));
     assert_eq!(head.response(start()).headers["age"], "3600");
-    // Where the origin says nothing, it is not fresh for years.
+    // Without an explicit lifetime, a response is not fresh for years.
     let ancient = answer(200, &[("last-modified", "Thu, 01 Jan 1970 00:00:00 GMT")]);
     let head = StoredHead::from_response(&plain, &ancient, start()).unwrap();
     assert!(matches!(head.reuse(&plain, later(86_000)), Reuse::Fresh));
@@ -372,7 +372,7 @@ fn what_is_stale_nobody_gets_and_what_is_old_already_is_not_fresh_for_long() {
 }
 
 #[test]
-fn questions_about_what_is_stale_are_the_clients_own() {
+fn a_revalidation_has_the_headers_of_the_client() {
     let head =
         StoredHead::from_response(&ask("GET", &[]), &answer(200, &[MINUTE, ("etag", "\"x\"")]), start())
             .unwrap();
@@ -385,7 +385,7 @@ fn questions_about_what_is_stale_are_the_clients_own() {
 }
 
 #[test]
-fn of_a_secret_it_is_only_known_whether_it_is_the_same() {
+fn secrets_are_stored_as_hashes() {
     let of = |cookie: &str| ask("GET", &[("cookie", cookie)]);
     let head =
         StoredHead::from_response(&of("sid=secret"), &answer(200, &[MINUTE, ("vary", "cookie")]), start())

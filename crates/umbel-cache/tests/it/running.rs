@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use umbel_cache::proxy::{Options, Proxy};
 use umbel_cache::store::{self, Store};
 
-/// A proxy that runs.
+/// A running proxy.
 pub struct Running {
     pub address: SocketAddr,
     pub status_address: SocketAddr,
@@ -29,7 +29,7 @@ impl Running {
         Running::open(address, folder, &store::Options::default(), options)
     }
 
-    /// Starts a proxy with these options of the store.
+    /// Starts a proxy with these options for the store.
     pub fn with(folder: &Path, about: &store::Options, options: Options) -> Running {
         Running::open("127.0.0.1:0".parse().unwrap(), folder, about, options)
     }
@@ -55,13 +55,13 @@ impl Running {
         Running { address, status_address, lines, end: Some(end), thread: Some(thread) }
     }
 
-    /// The statistics of the proxy.
+    /// Returns the statistics of the proxy.
     pub fn stats(&self) -> Value {
         serde_json::from_slice(&ask(self.status_address, "GET", "/umbel/stats", &[]).body).unwrap()
     }
 
     pub fn count(&self, name: &str) -> u64 {
-        self.stats()[name].as_u64().unwrap_or_else(|| panic!("{name} is counted"))
+        self.stats()[name].as_u64().unwrap_or_else(|| panic!("{name} is not counted"))
     }
 
     /// Waits until the summary of the first peer has this number of keys.

@@ -1,10 +1,10 @@
-//! Digests of Squid are read as Squid means them, and written as it writes them.
+//! Squid's digests are decoded as Squid means them, and encoded as Squid writes them.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use umbel_cache::{CacheDigest, CacheKey, Error};
 
-/// From Squid 5.7, which had fetched seven documents, and has icons of its own.
+/// A digest from Squid 5.7, which had fetched seven documents and has icons of its own.
 const GOLDEN: &[u8] = include_bytes!("../golden/squid-5.7.digest");
 
 fn document(number: u32) -> CacheKey {
@@ -12,13 +12,13 @@ fn document(number: u32) -> CacheKey {
 }
 
 #[test]
-fn a_digest_of_squid_promises_what_squid_has() {
+fn a_digest_of_squid_contains_what_squid_has() {
     let digest = CacheDigest::decode(GOLDEN).unwrap();
     let stats = digest.filter().stats();
     assert_eq!((digest.count(), stats.bits, stats.used_cells), (58, 296, 164));
     assert!((1..=7).all(|number| digest.contains(&document(number))));
     let strangers = (8..10_008).filter(|number| digest.contains(&document(*number))).count();
-    // As many as the bits that are set say: (164/296)^4 is 9.4 %.
+    // The false positives match the number of set bits: (164/296)^4 is 9.4 %.
     let rate = stats.rate_now;
     assert!(
         (strangers as f64 / 10_000.0 - rate).abs() < 4.0 * (rate / 10_000.0).sqrt(),
@@ -27,9 +27,10 @@ fn a_digest_of_squid_promises_what_squid_has() {
     assert_eq!(digest.encode(), GOLDEN);
 }
 
-/// SPEC: 5 bits for each document promise wrongly in 9.2 % of questions, and a million take 625 000 bytes.
+/// SPEC: with 5 bits per document, 9.2 % of absent keys are false positives, and a million
+/// documents take 625 000 bytes.
 #[test]
-fn five_bits_a_document_promise_wrongly_one_time_in_eleven() {
+fn five_bits_per_document_have_one_false_positive_in_eleven() {
     let keys: Vec<CacheKey> = (0..100_000).map(document).collect();
     let digest = CacheDigest::from_keys(&keys, 5).unwrap();
     assert_eq!(digest.encode().len(), 128 + 62_500);
@@ -40,7 +41,7 @@ fn five_bits_a_document_promise_wrongly_one_time_in_eleven() {
 }
 
 #[test]
-fn what_is_no_digest_is_refused() {
+fn invalid_digests_are_refused() {
     let changed = |at: usize, value: u8| {
         let mut bytes = GOLDEN.to_vec();
         bytes[at] = value;
@@ -66,7 +67,7 @@ proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_are_refused_or_make_a_digest_that_is_written_again(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_are_refused_or_survive_a_round_trip(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         if let Ok(digest) = CacheDigest::decode(&bytes) {
             let again = CacheDigest::decode(&digest.encode()).unwrap();
             prop_assert_eq!(again, digest);

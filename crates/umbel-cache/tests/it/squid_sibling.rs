@@ -1,4 +1,5 @@
-//! A real Squid as a sibling: each of the two learns from the digest of the other what that one has, and fetches it there.
+//! A real Squid as a sibling: each of the two caches reads the digest of the other and fetches
+//! documents from it.
 
 use crate::client::{ask, get};
 use crate::debian;
@@ -17,11 +18,11 @@ use tempfile::TempDir;
 use umbel_cache::proxy::{Limits, Options};
 use umbel_cache::{CacheDigest, CacheKey};
 
-/// How many documents one has that the other wants.
+/// The number of documents that one cache has and the other requests.
 const DOCUMENTS: usize = 50;
 
 #[test]
-fn what_squid_has_is_fetched_from_it_by_its_digest() {
+fn documents_in_the_digest_of_squid_are_fetched_from_squid() {
     let (origin, squid) = (origin(), Squid::start(None));
     fill(&squid, &origin);
     let folder = tempfile::tempdir().unwrap();
@@ -42,7 +43,7 @@ fn what_squid_has_is_fetched_from_it_by_its_digest() {
 }
 
 #[test]
-fn what_we_have_squid_fetches_from_us() {
+fn squid_fetches_documents_in_our_digest_from_us() {
     let origin = origin();
     let folder = tempfile::tempdir().unwrap();
     let proxy = filled(&origin, folder.path());
@@ -55,7 +56,7 @@ fn what_we_have_squid_fetches_from_us() {
         assert_eq!(lines[0], ["TCP_MISS/200", "CD_SIBLING_HIT/127.0.0.1"], "{path}");
     }
     assert_eq!(proxy.count("hits"), DOCUMENTS as u64);
-    // It may keep what it was given, and does not ask again.
+    // Squid may store the documents, and does not request them again.
     for path in paths() {
         assert_eq!(get(squid.address, &origin.url(&path)).body, body(&path));
     }
@@ -63,13 +64,13 @@ fn what_we_have_squid_fetches_from_us() {
 }
 
 #[test]
-fn a_false_promise_costs_squid_a_question_and_never_a_wrong_answer() {
+fn our_false_positive_costs_squid_a_request_and_never_a_wrong_response() {
     let origin = origin();
     let folder = tempfile::tempdir().unwrap();
     let proxy = filled(&origin, folder.path());
     let squid = Squid::start(Some(proxy.address));
     squid.learn(&origin);
-    // Of those that are not there one in eleven is promised.
+    // One absent document in eleven is a false positive of the digest.
     let digest = CacheDigest::decode(&ask(proxy.address, "GET", CacheDigest::PATH, &[]).body).unwrap();
     let promised = |path: &String| digest.contains(&CacheKey::from_url(&origin.url(path)));
     let (promised, denied): (Vec<String>, Vec<String>) = strangers().take(1000).partition(promised);
@@ -86,18 +87,18 @@ fn a_false_promise_costs_squid_a_question_and_never_a_wrong_answer() {
         assert_eq!(lines[0], ["TCP_MISS/200", "HIER_DIRECT/127.0.0.1"], "{path}");
     }
     assert_eq!(proxy.count("only_if_cached") - before, promised.len() as u64);
-    // It fetches nothing for Squid.
+    // The proxy fetches nothing for Squid.
     assert_eq!(proxy.count("misses"), DOCUMENTS as u64);
 }
 
 #[test]
-fn a_false_promise_of_squid_costs_us_a_question_and_never_a_wrong_answer() {
+fn a_false_positive_of_squid_costs_us_a_request_and_never_a_wrong_response() {
     let (origin, squid) = (origin(), Squid::start(None));
     fill(&squid, &origin);
     let folder = tempfile::tempdir().unwrap();
     let proxy = sibling_of(&squid, folder.path());
     let mut fetched = Vec::new();
-    // Squid makes its digest anew meanwhile, so that nobody knows for which of them it promises.
+    // Squid rebuilds its digest meanwhile, so it is not known which documents are false positives.
     for path in strangers().take(1000) {
         assert_eq!(get(proxy.address, &origin.url(&path)).body, body(&path));
         assert_eq!(origin.times(&path), 1, "{path}");
@@ -115,12 +116,12 @@ fn a_false_promise_of_squid_costs_us_a_question_and_never_a_wrong_answer() {
     assert!(refused().iter().all(|line| line[0].ends_with("/504")), "{:?}", refused());
 }
 
-/// The documents that one of the two has.
+/// Returns the paths of the documents that one of the two caches has.
 fn paths() -> impl Iterator<Item = String> {
     (0..DOCUMENTS).map(|i| format!("/document{i}"))
 }
 
-/// Documents that only the origin has.
+/// Returns the paths of documents that only the origin has.
 fn strangers() -> impl Iterator<Item = String> {
     (0..).map(|i| format!("/stranger{i}"))
 }
@@ -131,13 +132,13 @@ fn body(path: &str) -> Vec<u8> {
 
 fn origin() -> Origin {
     Origin::start(|request| {
-        // What has no date is not in a digest of Squid.
+        // Squid's digest does not contain documents without a date.
         let date = format!("Date: {}", httpdate::fmt_http_date(SystemTime::now()));
         Reply::Send(response("200 OK", &[&date, "Cache-Control: max-age=3600"], &body(request.path())))
     })
 }
 
-/// Has Squid fetch all documents, and waits until it tells that it has them.
+/// Makes Squid fetch all documents, and waits until its digest contains them.
 fn fill(squid: &Squid, origin: &Origin) {
     for path in paths() {
         assert_eq!(get(squid.address, &origin.url(&path)).body, body(&path));
@@ -150,10 +151,10 @@ fn fill(squid: &Squid, origin: &Origin) {
     });
 }
 
-/// A proxy that knows what Squid has.
+/// Starts a proxy and waits until it has the digest of Squid.
 fn sibling_of(squid: &Squid, folder: &Path) -> Running {
     let peers = vec![format!("http://{}", squid.address).parse().unwrap()];
-    // This is not about time, and others may need the processors.
+    // This test is not about time, and others may need the processors.
     let limits = Limits { peer_timeout: Duration::from_secs(20), ..Limits::default() };
     let options = Options { peers, summary_interval: Duration::from_secs(1), limits, ..Options::default() };
     let proxy = Running::start(folder, options);
@@ -161,27 +162,27 @@ fn sibling_of(squid: &Squid, folder: &Path) -> Running {
     proxy
 }
 
-/// A proxy that has all documents.
+/// Starts a proxy and fetches all documents through it.
 fn filled(origin: &Origin, folder: &Path) -> Running {
     let proxy = Running::start(folder, Options::default());
     for path in paths() {
         assert_eq!(get(proxy.address, &origin.url(&path)).body, body(&path));
     }
-    // The last one may have come before it is kept.
+    // The last response may arrive before it is stored.
     proxy.wait(|stats| stats["store"]["documents"] == DOCUMENTS);
     proxy
 }
 
-/// Waits for something that comes by itself.
+/// Waits for a condition.
 fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what} does not come");
+        assert!(start.elapsed() < Duration::from_secs(60), "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// A Squid with a folder of its own, which ends with this.
+/// A Squid with its own folder, which is killed when this is dropped.
 struct Squid {
     address: SocketAddr,
     name: String,
@@ -190,7 +191,7 @@ struct Squid {
 }
 
 impl Squid {
-    /// Starts one, maybe as the sibling of another cache.
+    /// Starts a Squid, optionally as the sibling of another cache.
     fn start(sibling: Option<SocketAddr>) -> Squid {
         static STARTED: AtomicUsize = AtomicUsize::new(0);
         let mut said = String::new();
@@ -212,12 +213,13 @@ impl Squid {
         let folder = tempfile::tempdir().unwrap();
         let conf = folder.path().join("squid.conf");
         std::fs::write(&conf, configuration(&name, address, sibling, folder.path())).unwrap();
-        // Started by root it goes on as this user.
+        // Squid runs as this user if root starts it.
         if std::fs::metadata(folder.path()).unwrap().uid() == 0 {
             let (user, group) = proxy_user();
             chown(folder.path(), Some(user), Some(group)).unwrap();
         }
-        // Another with this name may have been killed: what it has left there keeps the next one from starting.
+        // A killed Squid of the same name may have left shared memory that prevents the next one
+        // from starting.
         forget_memory(&name);
         let command = || {
             let mut command = Command::new(&installation().program);
@@ -226,13 +228,18 @@ impl Squid {
             command
         };
         let made = command().arg("-z").output().unwrap();
-        assert!(made.status.success(), "Squid makes no folders: {}", String::from_utf8_lossy(&made.stderr));
+        assert!(
+            made.status.success(),
+            "Squid cannot create its folders: {}",
+            String::from_utf8_lossy(&made.stderr)
+        );
         let said = std::fs::File::create(folder.path().join("said")).unwrap();
         let child = command().stdout(said.try_clone().unwrap()).stderr(said).spawn().unwrap();
         Squid { address, name, folder, child }
     }
 
-    /// Whether it listens: it is this one that has the port, and it says so a moment before it does.
+    /// Returns whether this Squid listens. Its log proves that it has the port, a moment before it
+    /// accepts connections.
     fn is_ready(&self) -> bool {
         self.read("cache.log").contains("Accepting HTTP Socket connections")
             && TcpStream::connect(self.address).is_ok()
@@ -242,12 +249,12 @@ impl Squid {
         std::fs::read_to_string(self.folder.path().join(file)).unwrap_or_default()
     }
 
-    /// What it says about itself.
+    /// Returns the output and the log of Squid.
     fn said(&self) -> String {
         self.read("said") + &self.read("cache.log")
     }
 
-    /// Waits until it has the digest of its sibling, which it fetches when it needs it for the first time.
+    /// Waits until Squid has the digest of its sibling, which it fetches when it first needs it.
     fn learn(&self, origin: &Origin) {
         get(self.address, &origin.url("/first"));
         let state = || ask(self.address, "GET", "/squid-internal-mgr/peer_select", &[]).text();
@@ -256,7 +263,7 @@ impl Squid {
         assert!(state().contains(&all), "{}", state());
     }
 
-    /// What its log says of an address: for each time how it was answered, and from where.
+    /// Returns the result and hierarchy codes of each request for a URL in the access log.
     fn log_of(&self, url: &str) -> Vec<[String; 2]> {
         let log = self.read("access.log");
         let lines = log.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -264,7 +271,8 @@ impl Squid {
         of_it.map(|words| [words[3].to_owned(), words[8].to_owned()]).collect()
     }
 
-    /// The same, when it has so many lines: Squid writes one when it has answered.
+    /// Waits until the access log has this many lines about a URL and returns them. Squid writes a
+    /// line after it has answered.
     fn logged(&self, url: &str, count: usize) -> Vec<[String; 2]> {
         wait_for("the log", || self.log_of(url).len() >= count);
         let lines = self.log_of(url);
@@ -279,12 +287,12 @@ impl Drop for Squid {
         let _ = self.child.wait();
         forget_memory(&self.name);
         if std::thread::panicking() {
-            eprintln!("What Squid says:\n{}{}", self.said(), self.read("access.log"));
+            eprintln!("The log of Squid:\n{}{}", self.said(), self.read("access.log"));
         }
     }
 }
 
-/// Removes the memory that the processes of a Squid share.
+/// Removes the shared memory of a Squid.
 fn forget_memory(name: &str) {
     let own = format!("{name}-");
     for file in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
@@ -296,7 +304,7 @@ fn forget_memory(name: &str) {
 
 fn configuration(name: &str, address: SocketAddr, sibling: Option<SocketAddr>, folder: &Path) -> String {
     let folder = folder.display();
-    // There is no digest of what is only in memory, hence the cache_dir.
+    // Documents that are only in memory are not in the digest, hence the `cache_dir`.
     let mut text = format!(
         "http_port {address}
 icp_port 0
@@ -325,8 +333,8 @@ digest_rewrite_period 3 seconds
         installation().settings
     );
     if let Some(sibling) = sibling {
-        // Debian's Squid asks siblings for nothing that an origin within 400 ms or 4 hops has, and takes every origin that it
-        // has asked once for such a one.
+        // Debian's Squid does not ask siblings for documents of an origin within 400 ms or 4 hops,
+        // and it assumes that of every origin after the first request to it.
         let (host, port) = (sibling.ip(), sibling.port());
         writeln!(
             text,
@@ -337,7 +345,7 @@ digest_rewrite_period 3 seconds
     text
 }
 
-/// The user as whom Debian's Squid runs, and the group.
+/// Returns the user and the group as which Debian's Squid runs.
 fn proxy_user() -> (u32, u32) {
     let users = std::fs::read_to_string("/etc/passwd").unwrap();
     let user = users.lines().find(|line| line.starts_with("proxy:")).expect("Debian has a user proxy");
@@ -345,11 +353,11 @@ fn proxy_user() -> (u32, u32) {
     (number(2), number(3))
 }
 
-/// Where Squid is.
+/// An installation of Squid.
 struct Installation {
     program: PathBuf,
     libraries: OsString,
-    /// What it has to be told then.
+    /// The settings that this installation needs.
     settings: String,
 }
 
@@ -365,7 +373,7 @@ fn installation() -> &'static Installation {
     })
 }
 
-/// The libraries of Debian's Squid that not every system has.
+/// The libraries of Debian's Squid that may be missing.
 const LIBRARIES: [&str; 10] = [
     "libecap3",
     "libltdl7",
@@ -379,13 +387,13 @@ const LIBRARIES: [&str; 10] = [
     "libkeyutils1",
 ];
 
-/// Squid where it is not installed: unpacked, as the files of other tests are.
+/// Unpacks Debian's Squid, for systems on which it is not installed.
 fn unpacked() -> Installation {
     let program = debian::unpacked("squid", "usr/sbin/squid");
     let shared = debian::unpacked("squid-common", "usr/share/squid");
     let pages = debian::unpacked("squid-langpack", "usr/share/squid-langpack/templates");
     let libraries = LIBRARIES.into_iter().flat_map(|package| {
-        // Some are still in /lib, but all have this.
+        // Some libraries are in /lib, but all packages have this folder.
         let documents = debian::unpacked(package, "usr/share/doc");
         let folder = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
         [documents.join("../../..").join(&folder), documents.join("../..").join(&folder)]

@@ -1,4 +1,5 @@
-//! A store gives back what was put into it, or nothing: after a restart, after damage, after a kill, and while others write.
+//! A store returns exactly what was put into it, or nothing: after a restart, after damage, after a
+//! kill, and during concurrent writes.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -15,7 +16,7 @@ fn key(number: u32) -> CacheKey {
     CacheKey::from_url(&format!("http://example.org/{number}"))
 }
 
-/// A body that tells which it is, wherever one looks.
+/// Returns a body in which every part shows its number and version.
 fn body(number: u32, version: u32, len: usize) -> Vec<u8> {
     let mut bytes = format!("{number}:{version}:").into_bytes().repeat(len / 4 + 1);
     bytes.truncate(len);
@@ -28,7 +29,7 @@ fn put(store: &Arc<Store>, number: u32, variant: u64, head: &[u8], bytes: &[u8])
     writer.commit(head.to_vec()).unwrap();
 }
 
-/// All that is in a store: head and body by number and variant.
+/// Returns the contents of a store: head and body by number and variant.
 fn contents(store: &Store, numbers: u32) -> BTreeMap<(u32, u64), (Vec<u8>, Vec<u8>)> {
     let mut all = BTreeMap::new();
     for number in 0..numbers {
@@ -40,7 +41,7 @@ fn contents(store: &Store, numbers: u32) -> BTreeMap<(u32, u64), (Vec<u8>, Vec<u
     all
 }
 
-/// What others see of the store is what it holds.
+/// Checks that the summary and the digest match the keys of the store.
 fn check_summary(store: &Store, numbers: u32) {
     store.publish(&PublishTrigger::default(), Duration::MAX).unwrap();
     let mut view = View::default();
@@ -49,7 +50,7 @@ fn check_summary(store: &Store, numbers: u32) {
     assert_eq!(view.key_count(), held.len() as u64);
     assert!(held.iter().all(|key| view.contains(key) && store.may_contain(key)));
     let wrong = (0..numbers).filter(|number| !held.contains(&key(*number)) && view.contains(&key(*number)));
-    assert!(wrong.count() <= 2 + numbers as usize / 100, "few promises are wrong");
+    assert!(wrong.count() <= 2 + numbers as usize / 100, "there are few false positives");
     let digest = store.digest(5).unwrap();
     assert!(held.iter().all(|key| digest.contains(key)));
 }
@@ -95,7 +96,7 @@ proptest! {
                     put(open, number, variant, b"first", &bytes);
                     expected.insert((number, variant), (b"first".to_vec(), bytes));
                 }
-                // One that gives up leaves what was there.
+                // A writer that is dropped leaves the previous response.
                 Step::Give(number, variant, len) => {
                     let mut writer = open.begin(&key(number), variant);
                     writer.write(&body(number, 0, len)).unwrap();
@@ -121,7 +122,7 @@ proptest! {
         }
         check_summary(store.as_ref().unwrap(), 12);
         drop(store.take());
-        // On disk there is what was counted, and nothing else.
+        // The files on disk are exactly those that were counted.
         let again = Arc::new(Store::open(folder.path(), &options).unwrap());
         let blocks = |file: &PathBuf| file.metadata().unwrap().len().next_multiple_of(4096);
         let on_disk: u64 = files(folder.path()).iter().map(blocks).sum();
@@ -129,7 +130,7 @@ proptest! {
     }
 }
 
-/// All files of the documents of a store.
+/// Returns all files of responses in a store.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for room in ["heads", "bodies", "new"] {
@@ -145,7 +146,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_is_damaged_is_never_given() {
+fn damaged_responses_are_never_returned() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
     put(&store, 0, 0, b"small", &body(0, 0, 100));
@@ -180,16 +181,16 @@ fn what_is_damaged_is_never_given() {
                         }
                     }
                 }
-                // The damaged one is gone.
+                // The damaged response was removed.
                 assert_eq!((store.stats().responses, store.stats().damaged), (1, 1), "{file:?} at {at}");
             }
         }
     }
-    assert!(given > 200, "the other one is there: {given}");
+    assert!(given > 200, "the undamaged one is returned: {given}");
 }
 
 fn copy(from: &Path, to: &Path) {
-    // What says that it is a store is not one of its documents.
+    // The marker file is not one of the files of responses.
     for file in files(from).into_iter().chain([from.join("umbel-cache")]) {
         let target = to.join(file.strip_prefix(from).unwrap());
         std::fs::create_dir_all(target.parent().unwrap()).unwrap();
@@ -198,13 +199,13 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn what_is_seldom_asked_for_makes_room() {
+fn rarely_used_responses_are_evicted() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { max_bytes: 1_000_000, ..Options::default() };
     let store = Arc::new(Store::open(folder.path(), &options).unwrap());
     for number in 0..2000 {
         put(&store, number, 0, b"", &body(number, 0, 5000));
-        // Some are asked for again and again.
+        // Some responses are used again and again.
         (0..20).for_each(|popular| drop(store.find(&key(popular))));
         assert!(store.stats().bytes <= 1_000_000);
     }
@@ -212,7 +213,7 @@ fn what_is_seldom_asked_for_makes_room() {
     assert!(stats.responses > 110 && stats.evicted == 2000 - stats.responses, "{stats:?}");
     assert!((0..20).all(|popular| !store.find(&key(popular)).is_empty()), "the popular ones stay");
     check_summary(&store, 2000);
-    // One that is smaller now has less in it.
+    // A smaller limit evicts responses when the store is opened.
     drop(store);
     let smaller =
         Arc::new(Store::open(folder.path(), &Options { max_bytes: 100_000, ..Options::default() }).unwrap());
@@ -220,7 +221,7 @@ fn what_is_seldom_asked_for_makes_room() {
 }
 
 #[test]
-fn one_process_has_a_folder() {
+fn a_folder_belongs_to_one_process() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
     let error = Store::open(folder.path(), &Options::default()).unwrap_err();
@@ -231,7 +232,7 @@ fn one_process_has_a_folder() {
 }
 
 #[test]
-fn readers_see_whole_documents_while_others_write() {
+fn readers_see_complete_responses_during_writes() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { max_bytes: 3_000_000, max_memory: 200_000, ..Options::default() };
     let store = Arc::new(Store::open(folder.path(), &options).unwrap());
@@ -242,7 +243,8 @@ fn readers_see_whole_documents_while_others_write() {
             while !stop.load(Relaxed) {
                 number = (number + 7) % 40;
                 for entry in store.find(&key(number)) {
-                    // It may be gone, or another, by now; what is given is whole.
+                    // The response may have been removed or replaced meanwhile, but a returned body
+                    // is complete.
                     let Ok(body) = store.body(&entry).and_then(|body| body.bytes()) else { continue };
                     let version: u32 = str::from_utf8(entry.head_bytes()).unwrap().parse().unwrap();
                     assert!(body == self::body(number, version, body.len()));
@@ -266,7 +268,7 @@ fn readers_see_whole_documents_while_others_write() {
 
 const FOLDER: &str = "UMBEL_TEST_STORE";
 
-/// Writes until it is killed: a process of its own, which the next test starts.
+/// Writes until it is killed. The next test runs this one in a process of its own.
 #[test]
 fn writer_to_be_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -284,7 +286,7 @@ fn writer_to_be_killed() {
 }
 
 #[test]
-fn after_a_kill_every_document_is_whole_and_the_summary_is_of_these() {
+fn after_a_kill_all_responses_are_complete_and_the_summary_matches() {
     let folder = tempfile::tempdir().unwrap();
     for round in 0..10 {
         let mut writer = Command::new(std::env::current_exe().unwrap())
@@ -309,7 +311,7 @@ fn after_a_kill_every_document_is_whole_and_the_summary_is_of_these() {
 }
 
 #[test]
-fn what_was_changed_meanwhile_is_neither_kept_nor_brought_back() {
+fn responses_from_before_an_invalidation_are_not_stored() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
     for len in [100, 200_000] {
@@ -324,7 +326,7 @@ fn what_was_changed_meanwhile_is_neither_kept_nor_brought_back() {
         let error = late.commit(b"late".to_vec()).unwrap_err();
         assert!(matches!(error, Error::Invalidated) && error.to_string().contains("changed"), "{error:?}");
         assert!(store.find(&key(1)).is_empty());
-        // What is asked for now is kept; of what another has replaced nothing is known any more.
+        // A response requested now is stored; the head of a replaced one cannot be updated.
         put(&store, 1, 0, b"first", &body(1, 2, len));
         let first = store.find(&key(1))[0].clone();
         put(&store, 1, 0, b"second", &body(1, 3, len));
@@ -336,11 +338,11 @@ fn what_was_changed_meanwhile_is_neither_kept_nor_brought_back() {
     }
     let bodies = std::fs::read_dir(folder.path().join("bodies")).unwrap();
     let left: usize = bodies.map(|inner| std::fs::read_dir(inner.unwrap().path()).unwrap().count()).sum();
-    assert_eq!(left, 1, "bodies that belong to nothing are gone");
+    assert_eq!(left, 1, "bodies without an entry are removed");
 }
 
 #[test]
-fn a_folder_that_is_no_cache_is_left_alone() {
+fn a_folder_with_other_files_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
     let mail = folder.path().join("new/letter");
     std::fs::create_dir(folder.path().join("new")).unwrap();
@@ -351,9 +353,9 @@ fn a_folder_that_is_no_cache_is_left_alone() {
     assert_eq!(std::fs::read_to_string(mail).unwrap(), "dear");
 }
 
-/// What is in the folder of a store may lead elsewhere, and is not followed.
+/// Symbolic links in the folder of a store are not followed.
 #[test]
-fn links_and_other_things_in_the_folder_are_left_alone() {
+fn links_and_other_files_in_the_folder_are_not_touched() {
     let (folder, precious) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = precious.path().join("precious");
     std::fs::write(&file, "precious").unwrap();
@@ -372,7 +374,7 @@ fn links_and_other_things_in_the_folder_are_left_alone() {
 }
 
 #[test]
-fn a_folder_that_was_removed_is_made_again() {
+fn removed_subfolders_are_created_again() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
     for room in ["heads", "bodies", "new"] {

@@ -1,4 +1,5 @@
-//! A summary tells what a cache holds, and those who follow it know the same, whatever they missed.
+//! A summary describes the contents of a cache, and its views stay up to date, whatever updates
+//! they miss.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -11,18 +12,19 @@ fn key(number: u32) -> CacheKey {
     CacheKey::from_url(&format!("http://example.org/{number}"))
 }
 
-/// The bits of a summary and those of a view of it.
+/// Returns the bits of a summary and those of a view of it.
 fn bits<'a>(summary: &Summary, view: &'a View) -> (Words, &'a Words) {
     (summary.counters().bit_view().unwrap(), view.filter().unwrap().words())
 }
 
-/// What one that asks a summary gets, over the wire.
+/// Returns the update that the owner of a view receives, and its encoded size.
 fn ask(summary: &Summary, view: &View) -> (Update, usize) {
     let bytes = summary.update(view.version()).encode();
     (Update::decode(&bytes).unwrap(), bytes.len())
 }
 
-/// SPEC 12.1: 8 bits for each document promise wrongly in 2.40 % of questions, 16 in 0.239 %.
+/// SPEC 12.1: with 8 bits per document 2.40 % of absent keys are false positives, with 16 bits
+/// 0.239 %.
 #[test]
 fn the_rate_is_that_of_the_literature() {
     for (bits, rate) in [(8, 0.0240), (16, 0.00239)] {
@@ -36,7 +38,7 @@ fn the_rate_is_that_of_the_literature() {
 }
 
 #[test]
-fn changes_travel_as_long_as_they_are_fewer_than_all_bits() {
+fn changes_are_sent_as_long_as_they_take_less_than_all_bits() {
     let mut summary = Summary::new(10_000, 16).unwrap();
     (0..5000).for_each(|number| summary.insert(&key(number)));
     summary.publish().unwrap();
@@ -53,28 +55,29 @@ fn changes_travel_as_long_as_they_are_fewer_than_all_bits() {
     let (update, bytes) = ask(&summary, &view);
     assert!(update.is_delta() && bytes == 50 + 4 * changed && bytes * 10 < all, "{bytes} of {all}");
     assert_eq!(view.apply(&update).unwrap(), Applied::Changed(changed as u32));
-    // Twice does no harm, and neither does what is older.
+    // Applying changes twice is harmless.
     assert_eq!(view.apply(&update).unwrap(), Applied::Changed(0));
     let (ours, theirs) = bits(&summary, &view);
     assert_eq!(ours.words(), theirs.words());
     assert_eq!(view.key_count(), 5030);
 
-    // One that knows nothing of it needs all of it; so does one that has missed more than all of it.
+    // A view without a version needs all bits; so does one that has missed more changes than the
+    // summary has bits.
     assert_eq!(View::default().apply(&update).unwrap(), Applied::NeedsAllBits);
     (10_000..30_000).for_each(|number| summary.insert(&key(number)));
     summary.publish().unwrap();
     let (update, _) = ask(&summary, &view);
     assert!(!update.is_delta());
-    // Another summary is another epoch, at whatever generation.
+    // Another summary has another epoch, at any generation.
     let mut other = Summary::new(10_000, 16).unwrap();
     other.insert(&key(1));
     other.publish().unwrap();
     assert!(!ask(&other, &view).0.is_delta());
 }
 
-/// SPEC 12.13: with 28 bits for each document 15.85 travel, and the rate is lower than that of 16.
+/// SPEC 12.13: with 28 bits per document 15.85 are sent, and the rate is lower than with 16 bits.
 #[test]
-fn more_bits_for_each_document_travel_in_fewer() {
+fn a_sparse_summary_compresses_to_fewer_bits() {
     let sent = |bits: u32| {
         let mut summary = Summary::new(100_000, bits).unwrap();
         (0..100_000).for_each(|number| summary.insert(&key(number)));
@@ -92,7 +95,8 @@ fn more_bits_for_each_document_travel_in_fewer() {
 
 #[test]
 fn a_few_bytes_do_not_claim_much_memory() {
-    // Of an empty one all bits travel as they are; one that claims to have compressed more than that is refused.
+    // The bits of an empty summary are sent uncompressed; an update that claims a higher
+    // compression is refused.
     let mut empty = Summary::new(1_000_000, 16).unwrap();
     empty.publish().unwrap();
     let bytes = empty.update(None).encode();
@@ -111,9 +115,10 @@ fn a_few_bytes_do_not_claim_much_memory() {
     assert!(Update::decode(&bytes).unwrap_err().to_string().contains("more bits than it can have"));
 }
 
-/// The wire format, version 1. How well zstd compresses is its own affair, so that file is only read.
+/// The wire format, version 1. The output of zstd may change between versions, so that file is only
+/// read.
 #[test]
-fn updates_are_read_and_written_as_the_golden_files_have_them() {
+fn the_wire_format_matches_the_golden_files() {
     let golden = |bytes: &[u8]| Update::decode(bytes).unwrap();
     let all = include_bytes!("../golden/summary-1-all.update");
     let compressed = include_bytes!("../golden/summary-1-compressed.update");
@@ -149,7 +154,7 @@ fn updates_are_read_and_written_as_the_golden_files_have_them() {
 }
 
 #[test]
-fn what_certainly_is_not_there_cannot_be_removed() {
+fn removing_an_absent_key_changes_nothing() {
     let mut summary = Summary::new(100, 16).unwrap();
     (0..10).for_each(|number| summary.insert(&key(number)));
     let stranger = (10..).map(key).find(|stranger| !summary.contains(stranger)).unwrap();
@@ -159,7 +164,7 @@ fn what_certainly_is_not_there_cannot_be_removed() {
 }
 
 #[test]
-fn a_copy_of_a_view_stays_as_it_is_when_the_view_changes() {
+fn a_clone_of_a_view_does_not_change_with_the_view() {
     let mut summary = Summary::new(1000, 16).unwrap();
     let mut view = View::default();
     view.apply(&summary.update(None)).unwrap();
@@ -169,14 +174,14 @@ fn a_copy_of_a_view_stays_as_it_is_when_the_view_changes() {
     assert_eq!(summary.update(view.version()).encode().len(), 50 + 4 * 4);
     view.apply(&summary.update(view.version())).unwrap();
     assert!(view.contains(&key(1)) && !copy.contains(&key(1)));
-    // What was to be sent before the publication is what was published before it.
+    // An update from before a publication still has the bits from before it.
     let mut earlier = View::default();
     earlier.apply(&update).unwrap();
     assert_eq!(earlier, copy);
 }
 
 #[test]
-fn it_is_due_after_a_time_or_when_one_document_in_a_hundred_is_new() {
+fn a_summary_is_due_after_a_time_or_with_one_percent_new_keys() {
     let (trigger, mut summary) = (PublishTrigger::default(), Summary::new(10_000, 8).unwrap());
     let (soon, late) = (Duration::from_secs(1), Duration::from_secs(5));
     assert!(!summary.is_due(&trigger, soon) && summary.is_due(&trigger, late));
@@ -189,7 +194,7 @@ fn it_is_due_after_a_time_or_when_one_document_in_a_hundred_is_new() {
 }
 
 #[test]
-fn all_summaries_are_looked_at_and_only_who_promises_is_asked() {
+fn candidates_are_the_peers_whose_summaries_contain_the_key() {
     let now = Instant::now();
     let until = now + Duration::from_secs(60);
     let peers = Peers::new(4);
@@ -205,25 +210,25 @@ fn all_summaries_are_looked_at_and_only_who_promises_is_asked() {
     assert_eq!(peers.candidates(&key(10), now), [ids[0]]);
     assert_eq!(peers.candidates(&key(60), now), [ids[0], ids[1]]);
     assert!(peers.candidates(&key(1000), now).is_empty());
-    // Who does not keep promises is asked last.
+    // A peer with false hits comes last.
     (0..5).for_each(|_| peers.record(ids[0], PeerOutcome::FalseHit, now));
     peers.record(ids[1], PeerOutcome::Hit, now);
     assert_eq!(peers.candidates(&key(60), now), [ids[1], ids[0]]);
     let counts = peers.counts(ids[0]);
     assert_eq!((counts.requests, counts.hits, counts.false_hits, counts.update_bytes), (5, 0, 5, 2000));
-    // Who fails is left alone for a while, a longer one each time, until it is well again.
+    // A peer that fails is paused, each time for longer, until it succeeds again.
     let after = |millis| now + Duration::from_millis(millis);
     peers.record(ids[1], PeerOutcome::Failure, now);
     assert_eq!(peers.candidates(&key(60), after(900)), [ids[0]]);
     assert_eq!(peers.candidates(&key(60), after(1100)), [ids[1], ids[0]]);
-    // Those who were asked at the same time fail together.
+    // Concurrent failures count as one.
     peers.record(ids[1], PeerOutcome::Failure, after(500));
     assert_eq!(peers.candidates(&key(60), after(1100)), [ids[1], ids[0]]);
     peers.record(ids[1], PeerOutcome::Failure, after(1100));
     assert_eq!(peers.candidates(&key(60), after(2200)), [ids[0]]);
     peers.record(ids[1], PeerOutcome::Hit, now);
     assert_eq!(peers.candidates(&key(60), now), [ids[1], ids[0]]);
-    // What is too old is not believed, unless it was confirmed.
+    // An expired view is not used unless it is renewed.
     let later = now + Duration::from_secs(61);
     assert!(peers.candidates(&key(60), later).is_empty());
     peers.renew_view(ids[0], 40, later);
@@ -235,10 +240,10 @@ fn all_summaries_are_looked_at_and_only_who_promises_is_asked() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Documents come and go, publications are seen or missed, updates come late or twice: whoever asks now knows what
-    /// was published last.
+    /// Keys are inserted and removed, publications are missed, updates arrive late or twice: after
+    /// the next update, a view has the published bits.
     #[test]
-    fn a_view_follows_whatever_it_missed(steps in proptest::collection::vec((0..6u8, 0..200u32), 1..300)) {
+    fn a_view_catches_up_whatever_it_has_missed(steps in proptest::collection::vec((0..6u8, 0..200u32), 1..300)) {
         let mut summary = Summary::new(100, 8).unwrap();
         let mut held: HashMap<u32, u32> = HashMap::new();
         let (mut view, mut late) = (View::default(), Vec::new());
@@ -261,7 +266,7 @@ proptest! {
                     prop_assert_eq!(view.version(), Some(summary.version()));
                     late.push(update);
                 }
-                // One that was on its way for long.
+                // An old update arrives late.
                 _ => if let Some(update) = late.get(number as usize % late.len().max(1)).filter(|update| update.is_delta()) {
                     let before = view.clone();
                     view.apply(update).unwrap();

@@ -1,5 +1,5 @@
-//! Commands on several filters. The filters must have the same kind, size and hash function, as those that one server
-//! creates with the same settings do.
+//! Commands on several filters. The filters must have the same kind, size and hash function, as
+//! those that one server creates with the same settings do.
 
 use super::commands::estimate_replies;
 use super::{OpenFilter, StructureRef, ValueType, replace, store};
@@ -29,22 +29,24 @@ fn combine<'a>(
     Ok(combined)
 }
 
-/// Returns the failure for an error of [`Join`]. Without a key file, filters from before a restart have another secret.
+/// Returns the failure for an error of [`Join`]. Without a key file, filters from before a restart
+/// have another secret.
 fn join_failure(error: umbel::Error) -> Failure {
     match error {
         umbel::Error::Mismatch(mismatch) if mismatch.what == "key" => Failure::new(
-            "they are hashed with different secrets, as filters of different servers or starts are: \
-             load the module with KEY-FILE, the same everywhere, before filters are made that are to be joined",
+            "the filters are hashed with different secrets, as on different servers or after a restart: \
+             load the module with the same KEY-FILE everywhere before creating filters to combine",
         ),
         error => error.into(),
     }
 }
 
-/// `UMBEL.MERGE to from...`: adds all items of these filters to `to`, which is created if it does not exist.
+/// `UMBEL.MERGE to from...`: adds all items of these filters to `to`, which is created if it does
+/// not exist.
 pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let to = arguments.next_arg()?;
     let from = arguments.rest()?;
-    // Each key once: a cuckoo filter would get every item twice.
+    // Use each key once: a cuckoo filter would otherwise get every item twice.
     let mut keys: Vec<&Text> = OpenFilter::open(context, to)?.map(|_| to).into_iter().collect();
     let mut seen: HashSet<&[u8]> = keys.iter().map(|key| key.bytes()).collect();
     keys.extend(from.iter().filter(|key| seen.insert(key.bytes())));
@@ -52,7 +54,7 @@ pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let types = types.collect::<Result<Vec<ValueType>>>()?;
     if types.windows(2).any(|pair| pair[0] != pair[1]) {
         return Err(Failure::new(
-            "they are of different kinds, and filters are merged with others of their kind",
+            "the filters are of different kinds: only filters of the same kind can be merged",
         ));
     }
     if types.first() == Some(&ValueType::Cuckoo) {
@@ -80,7 +82,8 @@ fn merge_cuckoos(context: &Context, keys: &[&Text]) -> Result<CuckooChain> {
     merged.ok_or(Failure::Arity)
 }
 
-/// `UMBEL.INTERSECT to from...`: replaces the filter `to` by one of the items that all of these contain, and a few more.
+/// `UMBEL.INTERSECT to from...`: replaces `to` with a filter of the items that all of these
+/// contain, and a few others.
 pub fn intersect(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let to = arguments.next_arg()?;
     let common = combine(context, arguments.rest()?.iter(), |filter| filter.to_stored(), Stored::intersect)?;
@@ -92,7 +95,8 @@ pub fn intersect(context: &Context, mut arguments: Arguments<'_>) -> Result<Repl
     Ok(Reply::Ok)
 }
 
-/// `UMBEL.JACCARD one other`: the estimated Jaccard similarity, from 0 to 1, and its standard error.
+/// `UMBEL.JACCARD one other`: the estimated Jaccard similarity, from 0 to 1, and its standard
+/// error.
 pub fn jaccard(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [one, other] = arguments.exactly()?;
     let (one, other) = (
@@ -103,7 +107,8 @@ pub fn jaccard(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::Array(estimate_replies(overlap.map(|overlap| overlap.jaccard)).to_vec()))
 }
 
-/// `UMBEL.CARD key...`: the estimated number of items in the union of these filters, and its standard error.
+/// `UMBEL.CARD key...`: the estimated number of items in the union of these filters, and its
+/// standard error.
 pub fn card(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let keys = arguments.rest()?;
     let stats = match keys {
@@ -113,14 +118,15 @@ pub fn card(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::Array(estimate_replies(stats.estimate.estimate()).to_vec()))
 }
 
-/// Returns a copy of a filter whose union with others can be counted. In stages, shared items would count twice.
+/// Returns a copy of a filter whose union with others can be counted. In stages, shared items would
+/// count twice.
 fn to_countable(filter: &OpenFilter<'_>) -> Result<Stored> {
     match filter.structure()? {
         StructureRef::Set(AnyFilter::Scalable(scalable)) => match scalable.single() {
             Some(single) => Ok(single.try_clone()?.into()),
             None => Err(Failure::new(
                 "a filter that has grown does not show which keys it shares with another: \
-                 reserve them for as many keys as they get, or ask each with UMBEL.CARD",
+                 reserve filters large enough for all their keys, or run UMBEL.CARD on each",
             )),
         },
         _ => filter.to_stored(),

@@ -94,7 +94,8 @@ fn all_bytes(items: &[Text]) -> Vec<&[u8]> {
     items.iter().map(Text::bytes).collect()
 }
 
-/// `UMBEL.ADD key item...`: adds items and replies whether each was new. A cuckoo filter adds an item again.
+/// `UMBEL.ADD key item...`: adds items and replies whether each was new. A cuckoo filter adds an
+/// item again.
 pub fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, items) = (arguments.next_arg()?, arguments.rest()?);
     // The type of the filter shows when its key is opened.
@@ -108,7 +109,8 @@ pub fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     added.map(Reply::from_results)
 }
 
-/// `UMBEL.ADDAT key milliseconds item...`: adds items to an aging filter at a time that is not before the last one.
+/// `UMBEL.ADDAT key milliseconds item...`: adds items to an aging filter at a time that is not
+/// before its latest one.
 pub fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, time) = (arguments.next_arg()?, arguments.next_arg()?);
     let time = time.parse().ok_or_else(|| Failure::new("bad time: it should be milliseconds since 1970"))?;
@@ -123,10 +125,11 @@ pub fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     add_items(context, key, Some(Timestamp::from_millis(time)), arguments.rest()?).map(Reply::from_results)
 }
 
-/// The most that the clock of a client may be ahead of the server's.
+/// The largest lead of a client's clock over the server's.
 const MAX_CLOCK_LEAD_MILLIS: u64 = 60_000;
 
-/// Adds items to a filter of type [`Any`], at a time if its window is one.
+/// Adds items to a filter of type [`Any`]. A filter with a time window first advances to `time`, or
+/// to the time of the server.
 fn add_items(
     context: &Context,
     key: &Text,
@@ -144,7 +147,8 @@ fn add_items(
     let digests = filter.hasher().digest_batch(&all_bytes(items)[..]);
     let mut added: Vec<Result<bool>> = Vec::with_capacity(items.len());
     for tile in digests.chunks(TILE) {
-        // A quotient filter may get full within a tile, and a failed tile does not show which items were added.
+        // A quotient filter may get full within a tile, and a failed tile does not show which items
+        // were added.
         if filter.kind() == Kind::Quotient {
             added.extend(tile.iter().map(|digest| filter.insert_digest(*digest).map_err(Failure::from)));
             continue;
@@ -168,7 +172,8 @@ fn add_items(
     Ok(added)
 }
 
-/// Returns the time of an insertion, for an aging filter with a time window. The clock of a filter never goes back.
+/// Returns the time of an insertion, for an aging filter with a time window. The clock of a filter
+/// never goes back.
 fn insertion_time(filter: &AnyFilter, now: Timestamp) -> Option<Timestamp> {
     match filter {
         AnyFilter::Aging(aging) if matches!(aging.window(), Window::Time(_)) => {
@@ -214,7 +219,8 @@ pub fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     Ok(Reply::Array(answers.iter().map(Reply::Bool).collect()))
 }
 
-/// `UMBEL.REMOVE key item...`: for each item, 1 if it was removed, 0 if it was not present, -1 if it cannot be removed.
+/// `UMBEL.REMOVE key item...`: for each item, 1 if it was removed, 0 if it was not present, -1 if
+/// it cannot be removed.
 pub fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, items) = (arguments.next_arg()?, arguments.rest()?);
     let (kind, value_type) = {
@@ -222,7 +228,7 @@ pub fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
         (filter.kind()?, filter.value_type())
     };
     if !kind.capabilities().remove {
-        return Err(Failure::new(format!("keys cannot be taken out of {} {kind}", kind.article())));
+        return Err(Failure::new(format!("keys cannot be removed from {} {kind}", kind.article())));
     }
     let mut removed = Vec::with_capacity(items.len());
     match value_type {
@@ -277,7 +283,8 @@ pub fn estimate_replies(estimate: Option<Estimate>) -> [Reply; 2] {
     }
 }
 
-/// `UMBEL.INFO key`: the kind of a filter, its fill, its estimated number of items, and its rates now and as designed.
+/// `UMBEL.INFO key`: the kind of a filter, its fill, its estimated number of items, and its rates
+/// now and as designed.
 pub fn info(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key] = arguments.exactly()?;
     let filter = OpenFilter::existing(context, key)?;

@@ -1,7 +1,7 @@
 //! Import and export of the files of the command line, piece by piece.
 //!
-//! The secret of a keyed filter does not leave the server: an exported file can only be used with the key file, and an
-//! imported one only if the module was loaded with the same key file.
+//! The secret of a keyed filter does not leave the server: an exported file can only be used with
+//! the key file, and an imported one only if the module was loaded with the same key file.
 
 use super::{Any, OpenFilter, StructureRef, store};
 use crate::config::{self, secret_to_hex};
@@ -15,8 +15,8 @@ fn parse_number(text: &Text) -> Result<u64> {
     text.parse::<u64>().ok_or_else(|| Failure::new("value is not an integer or out of range"))
 }
 
-/// `UMBEL.EXPORT key offset [count]`: the length of the file, and its bytes from an offset on. If the filter changes
-/// between two calls, the checksums of the file do not match.
+/// `UMBEL.EXPORT key offset [count]`: the length of the file, and its bytes from an offset on. If
+/// the filter changes between two calls, the checksums of the file do not match.
 pub fn export(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, offset) = (arguments.next_arg()?, parse_number(arguments.next_arg()?)?);
     let count = arguments.next().map_or(Ok(CHUNK_BYTES), parse_number)?.min(CHUNK_BYTES);
@@ -33,9 +33,10 @@ pub fn export(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     Ok(Reply::Array(vec![image.len().into(), Reply::Bytes(bytes)]))
 }
 
-/// `UMBEL.IMPORT key length offset bytes [SEED secret]`: appends bytes to a file of this length and replies with the number
-/// of bytes received so far. A client that was interrupted sends no bytes to get that number and resumes there. The last
-/// bytes turn the file into a filter, if it is intact. A keyed file needs its secret unless it is that of the server.
+/// `UMBEL.IMPORT key length offset bytes [SEED secret]`: appends bytes to a file of this length and
+/// replies with the number of bytes received so far. A client that was interrupted sends no bytes
+/// to get that number and resumes there. The last bytes turn the file into a filter, if it is
+/// intact. A keyed file needs its secret unless it is that of the server.
 pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, length_text, offset_text) =
         (arguments.next_arg()?, arguments.next_arg()?, arguments.next_arg()?);
@@ -65,7 +66,7 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
         return Ok(received.into());
     }
     if offset != received {
-        return Err(Failure::new(format!("{received} bytes have come: go on from there")));
+        return Err(Failure::new(format!("{received} bytes were received: continue from there")));
     }
     let complete = match received {
         0 => {
@@ -96,8 +97,8 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     Ok((received + bytes.len() as u64).into())
 }
 
-/// Checks the first piece of a file, so that a file of another format or with an unknown secret fails before all of it has
-/// been sent.
+/// Checks the first piece of a file, so that a file of another format or with an unknown secret
+/// fails before all of it has been sent.
 fn check_start(bytes: &[u8], length: u64, ring: &KeyRing) -> Result<()> {
     match file::inspect_start(bytes, length) {
         Ok(info) => match info.hash.filter(|_| !info.embedded_key) {

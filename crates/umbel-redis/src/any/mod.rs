@@ -1,8 +1,9 @@
-//! `UMBEL.*`: every kind of the library, with unions, intersections, similarity, estimates, and the files of the command
-//! line.
+//! `UMBEL.*`: every kind of the library, with unions, intersections, similarity, estimates, and the
+//! files of the command line.
 //!
-//! [`Any`] is the value of kinds that have no commands of their own. [`OpenFilter`] is a filter of any type, for commands
-//! that accept all of them. The commands are in [`commands`], [`algebra`] and [`files`].
+//! [`Any`] is the value of kinds that have no commands of their own. [`OpenFilter`] is a filter of
+//! any type, for commands that accept all of them. The commands are in [`commands`], [`algebra`]
+//! and [`files`].
 
 pub mod algebra;
 pub mod commands;
@@ -126,7 +127,7 @@ impl<'a> OpenFilter<'a> {
             OpenFilter::Bloom(entry) => Ok(StructureRef::Set(entry.ready()?.filter())),
             OpenFilter::Cuckoo(entry) => match entry.ready()? {
                 chain if chain.levels() == 1 => Ok(StructureRef::Cuckoo(chain.first())),
-                _ => Err(Failure::new("it has grown to several filters: CF.COMPACT may bring them together")),
+                _ => Err(Failure::new("it has grown to several filters: CF.COMPACT may merge them")),
             },
             OpenFilter::Any(entry) => Ok(StructureRef::Stored(entry.ready()?.stored())),
         }
@@ -200,7 +201,8 @@ pub enum StructureRef<'a> {
     Stored(&'a Stored),
 }
 
-/// Stores a structure under a key, as the type whose commands support its kind: `BF.*`, `CF.*` or `UMBEL.*`.
+/// Stores a structure under a key, as the type whose commands support its kind: `BF.*`, `CF.*` or
+/// `UMBEL.*`.
 pub fn store(context: &Context, key: &Text, stored: Stored) -> Result<()> {
     config::check_memory(stored.stats().bytes)?;
     match stored {
@@ -231,7 +233,7 @@ pub fn replace<P: Persist>(context: &Context, key: &Text, value: P) -> Result<()
 pub fn build(kind: Kind, spec: &umbel::Spec) -> Result<Stored> {
     if kind.category() == Category::Sketch {
         return Err(Failure::new(format!(
-            "{} {kind} sketch is not reserved here: CMS.* and TOPK.* have sketches, and UMBEL.IMPORT takes saved ones",
+            "{} {kind} sketch cannot be reserved here: use CMS.* or TOPK.*, or load a saved one with UMBEL.IMPORT",
             kind.article()
         )));
     }
@@ -239,7 +241,7 @@ pub fn build(kind: Kind, spec: &umbel::Spec) -> Result<Stored> {
     // Multisets record at random, so replicas would differ.
     if kind.capabilities().fixed || matches!(kind, Kind::SpaceCode | Kind::MultiResolution) {
         return Err(Failure::new(format!(
-            "{} {kind} is not filled here: make it with `umbel build`, `umbel map` or `umbel count`, and bring it with UMBEL.IMPORT",
+            "{} {kind} cannot be filled here: create it with `umbel build`, `umbel map` or `umbel count`, and load it with UMBEL.IMPORT",
             kind.article()
         )));
     }

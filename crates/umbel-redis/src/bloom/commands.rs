@@ -1,4 +1,4 @@
-//! The commands, as RedisBloom's clients know them; `SEED` is new.
+//! The `BF.*` commands, compatible with the clients of RedisBloom; the option `SEED` is new.
 
 use super::{Bloom, BloomDesign, MAX_EXPANSION};
 use crate::config::next_secret;
@@ -79,7 +79,7 @@ impl Options for BloomOptions {
 
     fn design(self, create: bool) -> Result<BloomDesign> {
         if !create && (self.rate.is_some() || self.capacity.is_some()) {
-            return Err(Failure::new("NOCREATE goes with neither CAPACITY nor ERROR"));
+            return Err(Failure::new("NOCREATE cannot be combined with CAPACITY or ERROR"));
         }
         if self.nonscaling && self.expansion.is_some_and(|expansion| expansion > 0) {
             return Err(Failure::new("Nonscaling filters cannot expand"));

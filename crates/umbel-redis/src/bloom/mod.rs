@@ -49,7 +49,8 @@ pub struct Bloom {
     filter: AnyFilter,
     /// The growth factor from one stage to the next; 0 for a filter of one stage.
     expansion: u32,
-    /// The number of items that were new when they were added. Scalable filters count items themselves.
+    /// The number of items that were new when they were added. Scalable filters count items
+    /// themselves.
     items: u64,
 }
 
@@ -126,7 +127,7 @@ impl Bloom {
         added
     }
 
-    /// Adds an item that may make the filter grow, or find it full.
+    /// Adds an item to a filter that may have to grow, or may be full.
     fn add_one(&mut self, digest: Digest) -> Result<bool> {
         if self.filter.contains_digest(digest) {
             return Ok(false);
@@ -171,7 +172,8 @@ impl Family for Bloom {
         // A server has many keys, and most filters are small.
         options.scalable.stage = Stage::Compact;
         let spec = Spec::new(capacity, rate)?.with_hasher(Hasher::keyed(secret)).with_options(options);
-        // The library builds a standard filter in place of a small blocked one, whose rate would depend on its keys.
+        // The library builds a standard filter in place of a small blocked one, whose rate would
+        // depend on its keys.
         let kind = if expansion == 0 { Kind::Blocked } else { Kind::Scalable };
         config::check_memory(umbel::spec::plan(kind, &spec)?.bytes)?;
         Ok(Bloom { filter: AnyFilter::build(kind, &spec)?, expansion, items: 0 })

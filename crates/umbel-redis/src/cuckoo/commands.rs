@@ -1,4 +1,5 @@
-//! The commands, as RedisBloom's clients know them; `FINGERPRINT` and `SEED` are new.
+//! The `CF.*` commands, compatible with the clients of RedisBloom; the options `FINGERPRINT` and
+//! `SEED` are new.
 
 use super::{CuckooChain, CuckooDesign, MAX_EXPANSION, MAX_KICKS};
 use crate::config::next_secret;
@@ -45,7 +46,8 @@ impl Options for CuckooDesign {
         } else if name.is("MAXITERATIONS") {
             self.kicks = parse_number(arguments.next_arg(), "MAXITERATIONS", 1, MAX_KICKS.into())? as u32;
         } else if name.is("EXPANSION") {
-            // RedisBloom rounds up too, so that the size of a level is a multiple of the one before.
+            // RedisBloom rounds up too, so that the size of a level is a multiple of the one
+            // before.
             let expansion = parse_number(arguments.next_arg(), "EXPANSION", 0, MAX_EXPANSION.into())? as u32;
             self.expansion = if expansion == 0 { 0 } else { expansion.next_power_of_two() };
         } else if name.is("FINGERPRINT") {
@@ -147,7 +149,7 @@ pub fn info(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::Map(fields.into_iter().map(|(name, number)| (name.into(), number.into())).collect()))
 }
 
-/// `CF.COMPACT key`: moves items into older levels and drops levels that are empty then.
+/// `CF.COMPACT key`: moves items into older levels and drops the levels that are then empty.
 pub fn compact(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key] = arguments.exactly()?;
     let mut entry = context

@@ -1,11 +1,14 @@
 //! `CF.*`: cuckoo filters, from which items can be deleted.
 //!
-//! [`CuckooChain`] is the value: levels of filters, since a full filter cannot grow. [`commands`] are the commands on it.
+//! [`CuckooChain`] is the value: levels of filters, since a full filter cannot grow. [`commands`]
+//! are the commands on it.
 //!
-//! All filters have one shape. A further level does not have larger filters but more of them: `expansion` times as many as
-//! the level before. Another hash of an item selects its filter, by more bits at every level. So items that collide in one
-//! level collide in all older ones, and it makes no difference whose fingerprint is deleted. Filters of different sizes
-//! would lose items: two items may collide in one level only, and the fingerprint of the other one might be deleted.
+//! All filters have the same shape. A new level does not have larger filters but more of them:
+//! `expansion` times as many as the level before. A second hash of an item selects its filter, with
+//! more bits at every level. So items that collide in one level collide in all older ones, and it
+//! makes no difference whose fingerprint is deleted. With filters of different sizes, items could
+//! be lost: two items may collide in one level only, and deleting one might remove the fingerprint
+//! of the other.
 
 pub mod commands;
 
@@ -24,13 +27,13 @@ use umbel::sizing::CuckooParams;
 use umbel::sizing::scalable::compound;
 use umbel::{AnyFilter, Cuckoo, Digest, Hasher, Kind, Removed, Stats};
 
-/// The most levels of a value.
+/// The largest number of levels of a value.
 const MAX_LEVELS: usize = 32;
 
-/// The most filters in all levels of a value.
+/// The largest number of filters in all levels of a value.
 const MAX_FILTERS: usize = 10_000;
 
-/// The most fingerprints that may move to make room for one.
+/// The largest number of fingerprints that may move to make room for one.
 pub const MAX_KICKS: u32 = 65_535;
 
 /// The largest factor from the number of filters in one level to the next.
@@ -41,13 +44,14 @@ pub const MAX_EXPANSION: u32 = 32_768;
 pub struct CuckooDesign {
     /// The capacity of the first filter.
     pub capacity: u64,
-    /// The slots of a bucket.
+    /// The number of slots in a bucket.
     pub slots: u32,
-    /// The most fingerprints that move to make room for one.
+    /// The largest number of fingerprints that move to make room for one.
     pub kicks: u32,
-    /// The factor from the number of filters in one level to the next; 0 if there is only one level.
+    /// The factor from the number of filters in one level to the next; 0 if there is only one
+    /// level.
     pub expansion: u32,
-    /// The bits of a fingerprint.
+    /// The number of bits in a fingerprint.
     pub bits: u32,
     /// The hash secret.
     pub secret: [u8; 16],
@@ -163,7 +167,8 @@ impl CuckooChain {
         items.iter().map(add).collect()
     }
 
-    /// Adds the items that are not present. Returns one element per item: whether it was added, or its error.
+    /// Adds the items that are not present. Returns one element per item: whether it was added, or
+    /// its error.
     pub fn add_absent_items(&mut self, items: &[Text]) -> Vec<Result<bool>> {
         let add = |item: &Text| {
             let digest = self.digest(item.bytes());
@@ -213,7 +218,8 @@ impl CuckooChain {
         Ok(())
     }
 
-    /// Removes one occurrence of an item from the newest level that contains it. Returns whether there was one.
+    /// Removes one occurrence of an item from the newest level that contains it. Returns whether
+    /// there was one.
     pub fn remove(&mut self, digest: Digest) -> Result<bool> {
         let mut removed = false;
         for filter in self.filters_for_mut(digest) {
@@ -226,8 +232,9 @@ impl CuckooChain {
         Ok(removed)
     }
 
-    /// Adds all items of another chain. Fingerprints move into levels with as many filters or fewer, since the filter for
-    /// an item among more cannot be known from its fingerprint. Levels of one filter that do not fit are appended.
+    /// Adds all items of another chain. Fingerprints move into levels with equally many or fewer
+    /// filters, since a fingerprint does not determine the filter of its item among more. Levels of
+    /// one filter that do not fit are appended.
     ///
     /// # Errors
     ///
@@ -261,7 +268,7 @@ impl CuckooChain {
             self.levels.push(level);
             return Ok(());
         }
-        let why = "what both have does not fit into filters as they grow; reserve larger ones".into();
+        let why = "the union does not fit into the levels of the filter; reserve larger filters".into();
         Err(umbel::Error::Full { kind: Kind::Cuckoo, why })
     }
 
@@ -286,7 +293,7 @@ impl CuckooChain {
         stats
     }
 
-    /// Moves items from newer levels to older ones, and drops levels that are empty then.
+    /// Moves items from newer levels to older ones, and drops the levels that are then empty.
     pub fn compact(&mut self) -> umbel::Result<()> {
         for newer in (1..self.levels.len()).rev() {
             let (older, rest) = self.levels.split_at_mut(newer);
@@ -294,7 +301,8 @@ impl CuckooChain {
             let width = from.len();
             for (i, from) in from.iter_mut().enumerate() {
                 for level in older.iter_mut() {
-                    // A level of fewer filters has the items of several of these filters in one.
+                    // A level with fewer filters holds the items of several of these filters in
+                    // one.
                     let into = i * level.len() / width;
                     from.pour(&mut level[into])?;
                 }
@@ -315,7 +323,8 @@ fn level_widths(expansion: u32) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(1), next)
 }
 
-/// Returns the index of the filter for an item among `filters` of a level. More filters use more bits of the same hash.
+/// Returns the index of the filter for an item among `filters` of a level. More filters use more
+/// bits of the same hash.
 fn filter_index(digest: Digest, filters: usize) -> usize {
     reduce(digest.salted(0).get(), filters as u64) as usize
 }

@@ -1,4 +1,4 @@
-//! The value of a key: complete, or a stream of which some chunks are missing.
+//! The value of a key: complete, or a stream with missing chunks.
 
 use super::Persist;
 use super::header::StreamHeader;
@@ -10,7 +10,7 @@ use std::collections::{VecDeque, vec_deque};
 use std::io::{self, Read};
 use umbel::hash::KeyRing;
 
-pub const BAD_HEADER: Error = Error::Malformed("its head makes no sense");
+pub const BAD_HEADER: Error = Error::Malformed("its header is invalid");
 
 /// The value of a key.
 #[derive(Debug)]
@@ -28,12 +28,12 @@ pub struct PartialStream {
     pub total: u64,
     /// The length of all chunks.
     pub received: u64,
-    /// The first one begins with the header.
+    /// The chunks; the first begins with the header.
     pub chunks: VecDeque<Vec<u8>>,
 }
 
 impl PartialStream {
-    /// Decodes the value of a stream that is complete.
+    /// Decodes the value of a complete stream.
     pub fn decode<P: Persist>(&self, ring: &KeyRing) -> error::Result<P> {
         let first = self.chunks.front().map(Vec::as_slice).unwrap_or_default();
         let header = StreamHeader::parse::<P>(first).ok_or(BAD_HEADER)?;
@@ -66,9 +66,7 @@ fn bad_data() -> Failure {
 }
 
 fn incomplete() -> Failure {
-    Failure::new(
-        "the filter has not come to its end: go on with LOADCHUNK or UMBEL.IMPORT, or delete the key",
-    )
+    Failure::new("the filter is incomplete: continue with LOADCHUNK or UMBEL.IMPORT, or delete the key")
 }
 
 impl<P: Persist> Entry<P> {
@@ -110,7 +108,8 @@ impl<P: Persist> Entry<P> {
         Ok(entry)
     }
 
-    /// Appends the next chunk of a stream, which ends at this offset. The last one makes the entry ready.
+    /// Appends the next chunk of a stream, which ends at this offset. The last one makes the entry
+    /// ready.
     pub fn append_chunk(&mut self, end: u64, chunk: &[u8]) -> Result<()> {
         self.append(end, chunk, &config::ring())
     }
@@ -147,7 +146,8 @@ pub struct FileProgress {
     pub length: u64,
 }
 
-/// Files of the library arrive without a header, so one for a value of a single filter is put before them.
+/// Files of the library arrive without a header, so the header of a value with a single filter is
+/// put in front of them.
 impl<P: Persist> Entry<P> {
     /// Starts an entry for a file of this length.
     pub fn for_file(length: u64) -> Result<Entry<P>> {
@@ -170,7 +170,8 @@ impl<P: Persist> Entry<P> {
         }))
     }
 
-    /// Appends bytes of a file. Takes the value out of the entry and returns it when the file is complete.
+    /// Appends bytes of a file. Takes the value out of the entry and returns it when the file is
+    /// complete.
     pub fn append_to_file(&mut self, bytes: &[u8], ring: &KeyRing) -> Result<Option<P>> {
         let Entry::Partial(partial) = self else { return Err(bad_data()) };
         let end = partial.received.saturating_add(bytes.len() as u64);

@@ -1,6 +1,6 @@
-//! Persistence: how values get into snapshots, append-only files and the hands of clients, and back.
+//! Persistence: how values are written to snapshots, append-only files and clients, and read back.
 //!
-//! All three carry the same stream of bytes, cut into chunks of [`CHUNK_BYTES`]:
+//! All three use the same stream of bytes, cut into chunks of [`CHUNK_BYTES`]:
 //!
 //! | bytes | contents |
 //! | --- | --- |
@@ -11,11 +11,11 @@
 //! | | the filters: files of the library, each with its own checksums |
 //! | | the extra bytes, and 8 bytes with their checksum; absent if there are none |
 //!
-//! A stream from a client is stored under its key as it is until it is complete, and decoded only then. So chunks that
-//! are damaged, missing or nonsense change nothing.
+//! A stream from a client is stored under its key as it is until it is complete, and decoded only
+//! then. So damaged, missing or invalid chunks change nothing.
 //!
-//! [`header`] reads and writes the part before the filters, [`stream`] the whole. [`entry`] is the value of a key, complete
-//! or not, and [`value`] is its interface to the server.
+//! [`header`] reads and writes the part before the filters, [`stream`] the whole. [`entry`] is the
+//! value of a key, complete or not, and [`value`] is its interface to the server.
 
 mod entry;
 mod header;
@@ -39,7 +39,7 @@ pub trait Persist: Sized + Send + 'static {
     /// The command that loads a chunk of the stream.
     const LOAD_COMMAND: &'static CStr;
 
-    /// Returns the place of the server's handle of the type.
+    /// Returns the storage for the server's handle of the type.
     fn type_handle() -> &'static TypeHandle;
 
     /// Returns the numbers.

@@ -22,7 +22,8 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Returns the stream of a value. It contains the hash secrets: a client that may read the value may know them.
+    /// Returns the stream of a value. It contains the hash secrets: a client that may read the
+    /// value may know them.
     pub fn new<P: Persist>(value: &'a P) -> umbel::Result<Stream<'a>> {
         let [embedded, without] =
             [true, false].map(|embed_key| file::Options { embed_key, ..Default::default() });
@@ -48,7 +49,8 @@ impl<'a> Stream<'a> {
     pub fn chunk(&self, offset: u64) -> Vec<u8> {
         let mut chunk = vec![0; self.len().saturating_sub(offset).min(CHUNK_BYTES) as usize];
         let (mut part_start, chunk_end) = (0, offset + chunk.len() as u64);
-        // Copies the overlap of the next part of the stream with the chunk; `read` gets an offset within the part.
+        // Copies the overlap of the next part of the stream with the chunk; `read` gets an offset
+        // within the part.
         let mut copy_part = |len: u64, read: &dyn Fn(u64, &mut [u8])| {
             let (from, until) = (offset.max(part_start), chunk_end.min(part_start + len));
             if from < until {
@@ -76,7 +78,8 @@ impl<'a> Stream<'a> {
 ///
 /// # Errors
 ///
-/// If a filter is damaged or needs a secret that is not in `ring`, or if the parts do not fit together.
+/// If a filter is damaged or needs a secret that is not in `ring`, or if the parts do not fit
+/// together.
 pub fn decode<P: Persist>(header: &StreamHeader, from: &mut impl Read, ring: &KeyRing) -> Result<P> {
     let filter = |length: &u64| file::read(from, *length, ring).map(|loaded| loaded.filter);
     let filters = header.filter_lengths.iter().map(filter).collect::<umbel::Result<Vec<Stored>>>()?;
@@ -84,7 +87,8 @@ pub fn decode<P: Persist>(header: &StreamHeader, from: &mut impl Read, ring: &Ke
     P::restore(&header.numbers, filters, &extra).ok_or(Error::Malformed("its parts do not fit together"))
 }
 
-/// Reads the extra bytes and checks their checksum; `length` includes it. Memory is allocated as bytes arrive.
+/// Reads the extra bytes and checks their checksum; `length` includes it. Memory is allocated as
+/// bytes arrive.
 fn read_extra(from: &mut impl Read, length: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(length).read_to_end(&mut bytes).map_err(Error::Io)?;
@@ -99,7 +103,8 @@ fn read_extra(from: &mut impl Read, length: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns memory with the contents that [`words_to_bytes`] has written, or `None` if there is not enough memory.
+/// Returns memory with the contents that [`words_to_bytes`] has written, or `None` if there is not
+/// enough memory.
 pub fn words_from_bytes(bytes: &[u8]) -> Option<Words> {
     let mut words = Words::zeroed(bytes.len().div_ceil(LINE_BYTES) as u64).ok()?;
     let numbers = bytes.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
@@ -122,7 +127,8 @@ pub fn words_to_bytes(words: &Words) -> umbel::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the cursor of `SCANDUMP` and `LOADCHUNK` for an offset: one more, since 0 is the start and the end.
+/// Returns the cursor of `SCANDUMP` and `LOADCHUNK` for an offset: one more, since 0 is the start
+/// and the end.
 pub fn cursor(offset: u64) -> i64 {
     i64::try_from(offset.saturating_add(1)).unwrap_or(i64::MAX)
 }

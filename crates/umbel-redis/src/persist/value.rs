@@ -1,4 +1,5 @@
-//! The interface of an [`Entry`] to the server: snapshots, the rewritten append-only file, debug digests, copies.
+//! The interface of an [`Entry`] to the server: snapshots, rewrites of the append-only file, debug
+//! digests and copies.
 
 use super::Persist;
 use super::entry::{BAD_HEADER, Entry, PartialStream};
@@ -12,8 +13,9 @@ use std::ffi::CStr;
 use std::io::{self, Read};
 use umbel::memory::Mover;
 
-/// The longest stream that is decoded while it is read. A longer one is collected first: a damaged header cannot then
-/// make the server allocate more memory for a filter than the snapshot has bytes.
+/// The longest stream that is decoded while it is read. A longer one is collected first: a damaged
+/// header cannot then make the server allocate more memory for a filter than the snapshot has
+/// bytes.
 const MAX_STREAMED_BYTES: u64 = 64 << 20;
 
 /// The tag of [`Entry::Ready`] in a snapshot.
@@ -22,7 +24,8 @@ const READY: u64 = 0;
 /// The tag of [`Entry::Partial`] in a snapshot.
 const PARTIAL: u64 = 1;
 
-/// The number of words that are added to a debug digest at once; the server limits the length of one addition.
+/// The number of words that are added to a debug digest at once; the server limits the length of
+/// one addition.
 const DIGEST_WORDS: usize = 1 << 16;
 
 impl<P: Persist> Value for Entry<P> {
@@ -76,7 +79,8 @@ impl<P: Persist> Value for Entry<P> {
 
     fn debug_digest(&self, digest: &mut DebugDigest<'_>) {
         match self {
-            // Not the stream: it also counts insertions of keys that were present already, which may differ.
+            // The stream is not suitable: it also counts insertions of keys that were already
+            // present, and that number may differ.
             Entry::Ready(value) => {
                 value.numbers().iter().for_each(|number| digest.bytes(&number.to_le_bytes()));
                 for section in value.sections() {

@@ -11,7 +11,7 @@ use std::ptr::{null, null_mut};
 pub struct CommandSpec {
     /// The name, such as `BF.ADD`.
     pub name: &'static CStr,
-    /// The number of arguments, including the name of the command; if it is negative, the least number.
+    /// The number of arguments, including the name of the command; if negative, the minimum.
     pub arity: c_int,
     /// The arguments that are keys.
     pub keys: Keys,
@@ -38,7 +38,8 @@ pub enum Flag {
     Fast,
 }
 
-/// The handler of a command, as a type: the server calls a plain function, and the compiler makes one for each type.
+/// The handler of a command, as a type: the server calls a plain function, and the compiler makes
+/// one for each type.
 pub trait Handler {
     /// Runs the command.
     fn run(context: &Context, arguments: Arguments<'_>) -> Result<Reply>;
@@ -58,8 +59,8 @@ pub unsafe extern "C" fn entry_point<H: Handler>(
     unsafe { super::context::call::<H>(ctx, argv, argc) }
 }
 
-/// Makes a table of commands. Each block has the ACL category of a family and its commands: name, arity, keys, flags,
-/// handler and summary.
+/// Makes a table of commands. Each block has the ACL category of a family and its commands: name,
+/// arity, keys, flags, handler and summary.
 macro_rules! command_table {
     ($($family:literal {
         $($name:literal $arity:literal $keys:ident [$($flag:ident)*] $handler:path, $summary:literal;)*
@@ -142,7 +143,8 @@ impl CommandSpec {
         self.describe(command)
     }
 
-    /// Passes the arity, the summary and the uses of each key to the server. ACL rules for reading need the latter.
+    /// Passes the arity, the summary and the use of each key to the server. ACL rules for read
+    /// access need the uses.
     fn describe(&self, command: *mut c_void) -> error::Result<()> {
         let Some(set_info) = raw::api().set_command_info else { return Ok(()) };
         let mut specs =
@@ -186,8 +188,8 @@ pub enum Keys {
     IntoFirst,
     /// All; a result of the others replaces the first.
     OverFirst,
-    /// The first, and as many behind the second as the second says; a result of these replaces the first. Servers before
-    /// 7.0 ask the command for their positions.
+    /// The first, and those behind the second, which is their number; a result of these replaces
+    /// the first. Servers before 7.0 call the command to get their positions.
     Counted,
 }
 
@@ -202,7 +204,7 @@ pub(super) fn counted_key_positions(mut arguments: Arguments<'_>) -> Vec<usize> 
 }
 
 impl Keys {
-    /// Returns the first, the last and the step, for servers before 7.0.
+    /// Returns the first position, the last position and the step, for servers before 7.0.
     fn positions(self) -> [c_int; 3] {
         match self {
             Keys::One | Keys::Counted => [1, 1, 1],
@@ -211,7 +213,8 @@ impl Keys {
         }
     }
 
-    /// Returns the uses of the keys; `flags` is the use of all keys that do not have another one here.
+    /// Returns the uses of the keys; `flags` is the use of all keys that do not have another one
+    /// here.
     fn specs(self, flags: u64) -> Vec<KeySpec> {
         match self {
             Keys::One => vec![KeySpec::range(1, 0, flags)],

@@ -104,7 +104,7 @@ pub struct Context {
 /// A borrowed value, and whether it is borrowed mutably.
 type Loan = (NonNull<c_void>, bool);
 
-/// The most values that a command borrows at once.
+/// The largest number of values that a command borrows at once.
 const MAX_LOANS: usize = 4;
 
 impl Context {
@@ -132,7 +132,8 @@ impl Context {
         self.write(name)?.ok_or_else(|| Failure::new("not found"))
     }
 
-    /// Returns whether the command comes from a primary or an append-only file, and must succeed whatever the limits are.
+    /// Returns whether the command comes from a primary or an append-only file, and must succeed
+    /// whatever the limits are.
     fn is_replayed(&self) -> bool {
         // SAFETY: the command runs.
         let flags = unsafe { (raw::api().get_context_flags)(self.ctx) };
@@ -154,7 +155,7 @@ impl Context {
         if set != raw::OK {
             // SAFETY: the server has not stored it.
             drop(unsafe { from_server::<V>(value) });
-            return Err(Failure::new("the engine refused the value"));
+            return Err(Failure::new("the server refused the value"));
         }
         Ok(())
     }
@@ -207,7 +208,8 @@ impl Context {
     /// Sends another command to replicas and the append-only file.
     pub fn replicate_as(&self, command: &CStr, arguments: &[&[u8]]) {
         let api = raw::api();
-        // SAFETY: the command runs; the strings are valid until they are freed, and the format is that of a list of strings.
+        // SAFETY: the command runs; the strings are valid until they are freed, and the format is
+        // that of a list of strings.
         unsafe {
             let text = |bytes: &&[u8]| (api.create_string)(self.ctx, bytes.as_ptr().cast(), bytes.len());
             let mut texts: Vec<*mut raw::Text> = arguments.iter().map(text).collect();
@@ -216,8 +218,8 @@ impl Context {
         }
     }
 
-    /// Sends the items that were added to replicas and the append-only file. Those have no limits, so if items were refused
-    /// here, they get another command without them.
+    /// Sends the added items to replicas and the append-only file. Replicas have no limits, so if
+    /// items were refused here, the replicated command omits them.
     pub fn replicate_added(&self, command: AddCommand, key: &Text, items: &[Text], added: &[Result<bool>]) {
         if added.iter().all(Result::is_ok) {
             return self.replicate();

@@ -32,7 +32,8 @@ impl Loading {
     /// Adds an ACL category, if the server supports categories of modules.
     pub fn add_acl_category(&self, name: &CStr) {
         if let Some(add) = raw::api().add_acl_category {
-            // SAFETY: the module is being loaded. The call fails if the category exists, which does no harm.
+            // SAFETY: the module is being loaded. The call fails if the category exists, which does
+            // no harm.
             unsafe { add(self.0, name.as_ptr()) };
         }
     }
@@ -81,7 +82,8 @@ pub fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Loads the module: finds the server's functions, then calls `load` to register types and commands.
+/// Loads the module: finds the server's functions, then calls `load` to register types and
+/// commands.
 ///
 /// # Safety
 ///

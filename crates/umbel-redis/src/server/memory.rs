@@ -1,9 +1,11 @@
-//! Memory from the server, so that it counts towards `maxmemory`, and limits for the memory of filters.
+//! Memory from the server, so that it counts towards `maxmemory`, and limits for the memory of
+//! filters.
 //!
-//! Filters allocate memory with an alignment of 64 bytes and handle failure; nothing else in the module has that
-//! alignment. So this allocator counts and limits the memory of filters of every kind: an allocation beyond a limit fails,
-//! and the command replies with an error. `RedisModule_Alloc` ends the server when memory runs out;
-//! `RedisModule_TryAlloc` does not, and is used where the server has it.
+//! Filters allocate memory with an alignment of 64 bytes and handle failure; nothing else in the
+//! module has that alignment. So this allocator counts and limits the memory of filters of every
+//! kind: an allocation beyond a limit fails, and the command replies with an error.
+//! `RedisModule_Alloc` ends the server when memory runs out; `RedisModule_TryAlloc` does not, and
+//! is used where the server has it.
 
 use super::raw::{self, DefragCtx};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -23,21 +25,21 @@ struct ServerAllocator;
 #[global_allocator]
 static ALLOCATOR: ServerAllocator = ServerAllocator;
 
-/// The bytes that filters take.
+/// The bytes of all filters.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// The most bytes that all filters together may take.
+/// The limit for the bytes of all filters together.
 static MODULE_LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// The bytes that the running command may still allocate for filters.
 static BUDGET: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Returns the bytes that filters take.
+/// Returns the bytes of all filters.
 pub fn used() -> usize {
     USED.load(Relaxed)
 }
 
-/// Sets the most bytes that all filters together may take.
+/// Sets the limit for the bytes of all filters together.
 pub fn set_module_limit(bytes: usize) {
     MODULE_LIMIT.store(bytes, Relaxed);
 }
@@ -45,8 +47,8 @@ pub fn set_module_limit(bytes: usize) {
 /// Whether the limits are lifted.
 static UNLIMITED: AtomicBool = AtomicBool::new(false);
 
-/// A guard that lifts the limits while it lives. A replica repeats every command of its primary, and a snapshot is loaded
-/// even if the limits are lower now.
+/// A guard that lifts the limits while it lives. A replica repeats every command of its primary,
+/// and a snapshot is loaded even if the limits are lower now.
 pub struct Unlimited(bool);
 
 impl Unlimited {
@@ -67,8 +69,8 @@ pub fn is_unlimited() -> bool {
     UNLIMITED.load(Relaxed)
 }
 
-/// A guard that limits the memory that filters allocate while it lives. One is enough, since commands do not run
-/// concurrently.
+/// A guard that limits the memory that filters allocate while it lives. One is enough, since
+/// commands do not run concurrently.
 pub struct Budget(());
 
 impl Budget {
@@ -142,14 +144,15 @@ fn obtain(bytes: usize, zeroed: bool) -> *mut u8 {
     memory
 }
 
-/// Returns the offset of the first address with this alignment that leaves room for a pointer before it.
+/// Returns the offset of the first address with this alignment that leaves room for a pointer
+/// before it.
 fn offset_in(start: NonNull<u8>, align: usize) -> usize {
     // At least 8, since the start is a multiple of 8, and at most `align`.
     align - start.addr().get() % align
 }
 
-/// Allocates memory with an alignment. Beyond the server's own, the allocation is larger by the alignment, and a pointer
-/// to its start is stored right before the memory that is returned:
+/// Allocates memory with an alignment. Beyond the server's own, the allocation is larger by the
+/// alignment, and a pointer to its start is stored right before the memory that is returned:
 ///
 /// ```text
 /// start ... | pointer to start | memory, aligned ...
@@ -218,12 +221,13 @@ impl Defragmenter {
     }
 }
 
-// SAFETY: the server returns a copy of the same size and frees the original, or returns null; the contents are then
-// shifted to an aligned address. Nothing panics.
+// SAFETY: the server returns a copy of the same size and frees the original, or returns null; the
+// contents are then shifted to an aligned address. Nothing panics.
 unsafe impl Mover for Defragmenter {
     unsafe fn relocate(&mut self, memory: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>> {
         let relocate = raw::loaded()?.defrag_alloc?;
-        // SAFETY: the server allocated it for memory of this layout, and no other pointer to it exists.
+        // SAFETY: the server allocated it for memory of this layout, and no other pointer to it
+        // exists.
         let relocate = |start: NonNull<u8>| NonNull::new(unsafe { relocate(self.0, start.as_ptr().cast()) });
         let moved = if layout.align() <= SERVER_ALIGN {
             relocate(memory)?.cast()
@@ -245,7 +249,8 @@ unsafe impl Mover for Defragmenter {
     }
 }
 
-// SAFETY: memory has the requested size and alignment, is not shared, and is freed by the allocator that made it.
+// SAFETY: memory has the requested size and alignment, is not shared, and is freed by the allocator
+// that made it.
 unsafe impl GlobalAlloc for ServerAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if raw::loaded().is_none() {
@@ -265,8 +270,8 @@ unsafe impl GlobalAlloc for ServerAllocator {
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         let Some(api) = raw::loaded() else {
-            // SAFETY: without a server, the system's allocator has made it: nothing is allocated before a server's
-            // functions are known.
+            // SAFETY: without a server, the system's allocator has made it: nothing is allocated
+            // before a server's functions are known.
             return unsafe { System.dealloc(memory, layout) };
         };
         let mut start = memory;

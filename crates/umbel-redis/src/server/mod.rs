@@ -1,9 +1,10 @@
 //! The interface to the server, Redis or Valkey. All unsafe code of this crate is in this module.
 //!
-//! [`raw`] declares the server's functions, and [`memory`] allocates memory from it. The rest of the crate sees safe types:
-//! a [`CommandSpec`] describes a command, whose handler gets a [`Context`] and [`Arguments`], opens
-//! [keys](Context::read), and returns a [`Reply`] or a [`Failure`]. A key holds a [`Value`], which can be saved and loaded.
-//! A panic ends the command, not the server.
+//! [`raw`] declares the server's functions, and [`memory`] allocates memory from it. The rest of
+//! the crate sees safe types: a [`CommandSpec`] describes a command, whose handler gets a
+//! [`Context`] and [`Arguments`], opens [keys](Context::read), and returns a [`Reply`] or a
+//! [`Failure`]. A key holds a [`Value`], which can be saved and loaded. A panic ends the command,
+//! not the server.
 
 #![allow(unsafe_code)]
 

@@ -1,7 +1,8 @@
 //! The server's functions, found by name when the module is loaded.
 //!
-//! Redis and Valkey pass a module one function that looks up all others by name. So one module serves every version: a
-//! function that older servers lack is an `Option`, and callers have a fallback.
+//! Redis and Valkey pass a module one function that looks up all others by name. So one module
+//! serves every version: a function that older servers lack is an `Option`, and callers have a
+//! fallback.
 
 use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_longlong, c_uchar, c_ulonglong, c_void};
 use std::ptr::null;
@@ -46,12 +47,13 @@ pub const KEY_MODULE: c_int = 6;
 pub const NOTIFY_GENERIC: c_int = 1 << 2;
 pub const NOTIFY_MODULE: c_int = 1 << 13;
 
-/// The capabilities of the module. It handles read errors of snapshots, which would otherwise end the server. A replica may
-/// load a snapshot beside its present data, since values do not refer to each other. Slots of a cluster may migrate
-/// atomically; Redis ignores this last bit.
+/// The capabilities of the module. It handles read errors of snapshots, which would otherwise end
+/// the server. A replica may load a snapshot beside its present data, since values do not refer to
+/// each other. Slots of a cluster may migrate atomically; Redis ignores this last bit.
 pub const MODULE_OPTIONS: c_int = 1 | 1 << 2 | 1 << 5;
 
-/// The command comes from the primary or the append-only file: it succeeded there, and has to succeed here.
+/// The command comes from the primary or the append-only file: it succeeded there, and has to
+/// succeed here.
 pub const CTX_REPLICATED: c_int = 1 << 12;
 pub const CTX_REPLICA: c_int = 1 << 3;
 pub const CTX_LOADING: c_int = 1 << 13;
@@ -62,7 +64,8 @@ pub const CTX_IS_CHILD: c_int = 1 << 20;
 /// The entry point of a command.
 pub type Command = unsafe extern "C" fn(*mut Ctx, *mut *mut Text, c_int) -> c_int;
 
-/// The methods of a type of values, in the third version of this structure, which all servers since 6.2 accept.
+/// The methods of a type of values, in the third version of this structure, which all servers since
+/// 6.2 accept.
 #[repr(C)]
 pub struct TypeMethods {
     pub version: u64,
@@ -88,7 +91,8 @@ pub const KEY_READ: u64 = 1 | 1 << 4;
 pub const KEY_CHANGE: u64 = 1 << 1 | 1 << 4 | 1 << 5;
 pub const KEY_REPLACE: u64 = 1 << 2 | 1 << 5;
 
-/// The keys among the arguments of a command, and their use. This module starts every search at a position.
+/// The keys among the arguments of a command, and their use. This module starts every search at a
+/// position.
 #[repr(C)]
 pub struct KeySpec {
     pub notes: *const c_char,
@@ -96,8 +100,8 @@ pub struct KeySpec {
     pub begin_search_type: c_int,
     pub begin_search: BeginSearch,
     pub find_keys_type: c_int,
-    /// For a range: the last key relative to the first, the step, and no limit. For counted keys: the position of the
-    /// count, the position of the first key, and the step.
+    /// For a range: the last key relative to the first, the step, and no limit. For counted keys:
+    /// the position of the count, the position of the first key, and the step.
     pub find_keys: [c_int; 3],
 }
 
@@ -271,7 +275,8 @@ functions! {
 // Only addresses of functions, which any thread may call.
 static API: OnceLock<Api> = OnceLock::new();
 
-/// Returns the functions of the server, or `None` if no server has loaded the module, as in unit tests.
+/// Returns the functions of the server, or `None` if no server has loaded the module, as in unit
+/// tests.
 pub fn loaded() -> Option<&'static Api> {
     API.get()
 }
@@ -285,8 +290,8 @@ pub fn api() -> &'static Api {
     API.get().expect("only a server calls this")
 }
 
-/// Looks up the functions of the server and returns whether it has all required ones. Nothing may be allocated before,
-/// since memory comes from the server too.
+/// Looks up the functions of the server and returns whether it has all required ones. Nothing may
+/// be allocated before, since memory comes from the server too.
 ///
 /// # Safety
 ///

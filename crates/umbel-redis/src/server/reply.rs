@@ -85,7 +85,7 @@ impl From<umbel::Error> for Failure {
     fn from(error: umbel::Error) -> Failure {
         match error {
             umbel::Error::OutOfMemory { bytes } => {
-                Failure::new(format!("this takes {bytes} bytes more, which is beyond the memory limit"))
+                Failure::new(format!("this needs {bytes} more bytes, which exceeds the memory limit"))
             }
             other => Failure::new(format!("{:#}", Error::from(other))),
         }
@@ -121,7 +121,8 @@ impl Reply {
                 None => unsafe { (api.reply_with_array)(ctx, 2 * len as c_long) },
             }
         };
-        // SAFETY: promised by the caller. The server copies strings, which are zero-terminated where no length is passed.
+        // SAFETY: promised by the caller. The server copies strings, which are zero-terminated
+        // where no length is passed.
         unsafe {
             match self {
                 Reply::Ok => (api.reply_with_simple_string)(ctx, c"OK".as_ptr()),

@@ -16,7 +16,7 @@ pub trait Value: Sized + Send + 'static {
     /// The name of the type: nine letters, digits, `-` or `_`. No other module may use it.
     const NAME: &'static CStr;
 
-    /// Returns the place of the server's handle of the type.
+    /// Returns the storage for the server's handle of the type.
     fn type_handle() -> &'static TypeHandle;
 
     /// Writes the value to a snapshot.
@@ -28,7 +28,7 @@ pub trait Value: Sized + Send + 'static {
     /// Writes the commands that create the value.
     fn rewrite(&self, to: &mut AofWriter<'_>) -> Result<()>;
 
-    /// Adds everything by which values differ.
+    /// Adds everything that distinguishes values.
     fn debug_digest(&self, digest: &mut DebugDigest<'_>);
 
     /// Returns the size of the value in memory.
@@ -41,7 +41,7 @@ pub trait Value: Sized + Send + 'static {
     fn relocate(&mut self, mover: &mut dyn Mover);
 }
 
-/// The place of the server's handle of a type.
+/// The storage for the server's handle of a type.
 #[derive(Debug)]
 pub struct TypeHandle(AtomicPtr<Type>);
 
@@ -182,7 +182,7 @@ impl RdbReader<'_> {
     }
 }
 
-/// The writer of an append-only file that is rewritten.
+/// The writer of an append-only file that is being rewritten.
 pub struct AofWriter<'a> {
     io: *mut Io,
     key: *mut raw::Text,
@@ -192,7 +192,8 @@ pub struct AofWriter<'a> {
 impl AofWriter<'_> {
     /// Writes a command with the key, a number and bytes as arguments.
     pub fn command(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
-        // SAFETY: the server lends stream and key for the call that this lives in; the format matches the arguments.
+        // SAFETY: the server lends stream and key for the call that this lives in; the format
+        // matches the arguments.
         unsafe {
             (raw::api().emit_aof)(
                 self.io,
@@ -236,7 +237,8 @@ unsafe extern "C" fn rdb_load<V: Value>(io: *mut Io, version: c_int) -> *mut c_v
 /// Writes an error about a value of this type, and its causes, into the server's log.
 fn log<V: Value>(io: *mut Io, format: &CStr, error: &Error) {
     let why = CString::new(format!("{error:#}")).unwrap_or_default();
-    // SAFETY: the server lends the stream for the call that this is part of; the format matches the arguments.
+    // SAFETY: the server lends the stream for the call that this is part of; the format matches the
+    // arguments.
     unsafe {
         (raw::api().log_io_error)(io, c"warning".as_ptr(), format.as_ptr(), V::NAME.as_ptr(), why.as_ptr())
     };
@@ -248,8 +250,9 @@ unsafe extern "C" fn rdb_save<V: Value>(io: *mut Io, value: *mut c_void) {
     write::<V>(io, || value.save(&mut RdbWriter(io, PhantomData)));
 }
 
-/// Writes a value to a snapshot or an append-only file. A failure ends the child process of the server that writes it, so
-/// that the incomplete file does not replace the last one. A server that writes without a child cannot be notified.
+/// Writes a value to a snapshot or an append-only file. A failure ends the server's child process
+/// that writes the file, so that the incomplete file does not replace the last one. A server that
+/// writes without a child process cannot be notified.
 fn write<V: Value>(io: *mut Io, write: impl FnOnce() -> Result<()>) {
     let written = catch_unwind(AssertUnwindSafe(write));
     if let Err(error) = written.unwrap_or(Err(Error::Panicked)) {
@@ -258,8 +261,8 @@ fn write<V: Value>(io: *mut Io, write: impl FnOnce() -> Result<()>) {
         // SAFETY: the server lends the stream and its context for the call that this is part of.
         let flags = unsafe { (api.get_context_flags)((api.get_context_from_io)(io)) };
         if flags & raw::CTX_IS_CHILD != 0 {
-            // The server removes the file and logs the failure. A regular exit would run exit handlers of the server.
-            // SAFETY: any signal number is valid.
+            // The server removes the file and logs the failure. A regular exit would run exit
+            // handlers of the server. SAFETY: any signal number is valid.
             unsafe { libc::raise(libc::SIGKILL) };
         }
     }
@@ -291,8 +294,8 @@ unsafe extern "C" fn free<V: Value>(value: *mut c_void) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
 }
 
-/// Moves the memory of a value, all of it in one call. That is quick enough: large allocations have pages of their own and
-/// are not moved, and no value has very many small ones.
+/// Moves the memory of a value, all of it in one call. That is quick enough: large allocations have
+/// pages of their own and are not moved, and no value has very many small ones.
 unsafe extern "C" fn defrag<V: Value>(
     ctx: *mut DefragCtx,
     _key: *mut raw::Text,
@@ -300,7 +303,8 @@ unsafe extern "C" fn defrag<V: Value>(
 ) -> c_int {
     // SAFETY: the server lends the defragmentation for this call; no command runs meanwhile.
     let mut mover = unsafe { Defragmenter::new(ctx) };
-    // SAFETY: as above; the value is a box, and the server stores the pointer that is written back below.
+    // SAFETY: as above; the value is a box, and the server stores the pointer that is written back
+    // below.
     let mut boxed = unsafe { ManuallyDrop::new(Box::from_raw((*value).cast::<V>())) };
     let _ = catch_unwind(AssertUnwindSafe(|| boxed.relocate(&mut mover)));
     relocate_box(&mut boxed, &mut mover);
@@ -309,7 +313,8 @@ unsafe extern "C" fn defrag<V: Value>(
     0
 }
 
-/// Returns the effort to free a value, one unit per page. The server frees large ones in the background after `UNLINK`.
+/// Returns the effort to free a value, one unit per page. The server frees large ones in the
+/// background after `UNLINK`.
 unsafe extern "C" fn free_effort<V: Value>(_key: *mut raw::Text, value: *const c_void) -> usize {
     // SAFETY: promised by the server, as above.
     1 + unsafe { mem_usage::<V>(value) } / 4096

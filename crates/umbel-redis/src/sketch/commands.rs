@@ -1,4 +1,4 @@
-//! The commands, as RedisBloom's clients know them.
+//! The `CMS.*` commands, compatible with the clients of RedisBloom.
 
 use super::{MAX_DEPTH, Sketch};
 use crate::config::{self, next_secret, secret_to_hex};
@@ -9,7 +9,8 @@ fn no_key() -> Failure {
     Failure::new("CMS: key does not exist")
 }
 
-/// Makes a sketch, here and on replicas. Since they have secrets of their own, the command that they get names this one.
+/// Creates a sketch here and on replicas. Replicas have other default secrets, so the replicated
+/// command contains this one.
 fn create(
     context: &Context,
     mut arguments: Arguments<'_>,
@@ -28,7 +29,7 @@ fn create(
     let depth = u32::try_from(depth)
         .ok()
         .filter(|depth| *depth <= MAX_DEPTH)
-        .ok_or_else(|| Failure::new(format!("CMS: invalid depth: there are {MAX_DEPTH} at most")))?;
+        .ok_or_else(|| Failure::new(format!("CMS: invalid depth: the maximum is {MAX_DEPTH}")))?;
     if context.read::<Entry<Sketch>>(key)?.is_some() {
         return Err(Failure::new("CMS: key already exists"));
     }
@@ -52,7 +53,8 @@ pub fn init_by_dimensions(context: &Context, mut arguments: Arguments<'_>) -> Re
     create(context, arguments, key, width, depth)
 }
 
-/// `CMS.INITBYPROB key error prob [SEED secret]`: sizes the sketch for an overestimate of at most `error` times the total, exceeded with probability `prob`.
+/// `CMS.INITBYPROB key error prob [SEED secret]`: sizes the sketch for an overestimate of at most
+/// `error` times the total, exceeded with probability `prob`.
 pub fn init_by_probability(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let parse_share = |text: &Text, name: &str| {
@@ -97,7 +99,7 @@ pub fn query(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::Array(items.iter().map(|item| sketch.counts.count(item.bytes()).into()).collect()))
 }
 
-/// `CMS.MERGE to number from... [WEIGHTS weight...]`: replaces the contents of `to` by the sum.
+/// `CMS.MERGE to number from... [WEIGHTS weight...]`: replaces the contents of `to` with the sum.
 pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (to, number) = (arguments.next_arg()?, arguments.next_arg()?);
     let number = number.parse::<usize>().filter(|number| *number > 0);

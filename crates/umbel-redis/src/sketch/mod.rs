@@ -1,7 +1,7 @@
-//! `CMS.*`: count-min sketches, which count each item and never too low.
+//! `CMS.*`: count-min sketches, whose counts of items are never too low.
 //!
-//! [`Sketch`] is the value, and [`commands`] are the commands on it. The structure itself is the library's
-//! [`CountMin`].
+//! [`Sketch`] is the value, and [`commands`] are the commands on it. The structure itself is the
+//! library's [`CountMin`].
 
 pub mod commands;
 
@@ -14,7 +14,7 @@ use umbel::any::Stored;
 use umbel::memory::{LINE_BYTES, Mover, Words};
 use umbel::sketch::CountMin;
 
-/// The most rows of a sketch: each is read for every item.
+/// The largest number of rows of a sketch: each is read for every item.
 pub const MAX_DEPTH: u32 = 256;
 
 /// A count-min sketch and the secret of its hash function, which streams contain.
@@ -25,7 +25,7 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// Makes an empty sketch.
+    /// Creates an empty sketch.
     ///
     /// # Errors
     ///

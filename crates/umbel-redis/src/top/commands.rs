@@ -1,4 +1,4 @@
-//! The commands, as RedisBloom's clients know them.
+//! The `TOPK.*` commands, compatible with the clients of RedisBloom.
 
 use super::{MAX_DEPTH, Top, TopDesign};
 use crate::config::{self, next_secret, secret_to_hex};
@@ -40,7 +40,7 @@ pub fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply>
     design.depth = u32::try_from(depth)
         .ok()
         .filter(|depth| *depth <= MAX_DEPTH)
-        .ok_or_else(|| Failure::new(format!("TopK: invalid depth: there are {MAX_DEPTH} at most")))?;
+        .ok_or_else(|| Failure::new(format!("TopK: invalid depth: the maximum is {MAX_DEPTH}")))?;
     if context.read::<Entry<Top>>(key)?.is_some() {
         return Err(Failure::new("TopK: key already exists"));
     }
@@ -54,7 +54,8 @@ pub fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply>
     Ok(Reply::Ok)
 }
 
-/// Counts items, each this many times. Replies with one element per item: the item that it has displaced, or null.
+/// Counts items, each this many times. Replies with one element per item: the item that it
+/// displaced, or null.
 fn add_items(context: &Context, key: &Text, items: &[(&Text, u32)]) -> Result<Reply> {
     let mut entry = context.write::<Entry<Top>>(key)?.ok_or_else(no_key)?;
     let list = &mut entry.ready_mut()?.list;

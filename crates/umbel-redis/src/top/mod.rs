@@ -1,7 +1,7 @@
-//! `TOPK.*`: the items that come most often.
+//! `TOPK.*`: the most frequent items.
 //!
-//! [`Top`] is the value, and [`commands`] are the commands on it. The structure itself is the library's
-//! [`TopK`].
+//! [`Top`] is the value, and [`commands`] are the commands on it. The structure itself is the
+//! library's [`TopK`].
 
 pub mod commands;
 
@@ -15,7 +15,7 @@ use umbel::file::fields::{Fields, put_varint};
 use umbel::memory::{LINE_BYTES, Mover, Words};
 use umbel::sketch::{TopK, TopKBuilder};
 
-/// The most rows of a list: every item competes for a cell of each.
+/// The largest number of rows of a list: every item competes for a cell in each.
 pub const MAX_DEPTH: u32 = 32;
 
 /// The settings of a list.
@@ -50,13 +50,13 @@ pub struct Top {
 }
 
 impl Top {
-    /// Makes an empty list.
+    /// Creates an empty list.
     ///
     /// # Errors
     ///
     /// If the list is larger than a key may be, or there is not enough memory.
     pub fn new(design: TopDesign) -> Result<Top> {
-        // 64 bytes for each place; the bytes of its item are added when it comes.
+        // 64 bytes for each place in the list; the bytes of its item are not known yet.
         let lines = design.cell_lines().unwrap_or(u64::MAX).saturating_add(design.k);
         config::check_memory(lines.saturating_mul(LINE_BYTES as u64))?;
         let list = design.builder().build_with_hasher(Hasher::keyed(design.secret))?;
@@ -105,7 +105,8 @@ impl Persist for Top {
         if !filters.is_empty() {
             return None;
         }
-        // The library refuses a list of fewer than k places, so an item that cannot be read is an error.
+        // The library refuses a list of fewer than k places, so an item that cannot be read is an
+        // error.
         let mut items = Fields(items);
         let heap = (0..k).map_while(|_| read_item(&mut items));
         let cells = persist::words_from_bytes(cells)?;

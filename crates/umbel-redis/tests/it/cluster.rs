@@ -1,7 +1,7 @@
-//! On a cluster of three primaries and three replicas: keys move from one primary to another, a primary dies, and every
-//! filter answers as before.
+//! On a cluster of three primaries and three replicas, filters survive the migration of keys and
+//! the death of a primary.
 
-use crate::support::{Answer, Client, Server, engines, items, wait_for};
+use crate::support::{Answer, Client, Server, items, servers, wait_for};
 use std::collections::BTreeMap;
 
 struct Cluster {
@@ -10,7 +10,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn start(engine: &std::path::Path) -> Cluster {
+    fn start(program: &std::path::Path) -> Cluster {
         let arguments = [
             "--cluster-enabled",
             "yes",
@@ -19,19 +19,19 @@ impl Cluster {
             "--cluster-replica-validity-factor",
             "0",
         ];
-        let servers: Vec<Server> = (0..6).map(|_| Server::start(engine, &arguments)).collect();
+        let servers: Vec<Server> = (0..6).map(|_| Server::start(program, &arguments)).collect();
         let mut clients: Vec<Client> = servers.iter().map(Server::client).collect();
         for server in &servers[1..] {
-            clients[0].ask(&format!("CLUSTER MEET 127.0.0.1 {}", server.port));
+            clients[0].command(&format!("CLUSTER MEET 127.0.0.1 {}", server.port));
         }
         for (client, slots) in clients.iter_mut().zip(["0 5460", "5461 10922", "10923 16383"]) {
-            assert_eq!(client.ask(&format!("CLUSTER ADDSLOTSRANGE {slots}")), Answer::Word("OK".into()));
+            assert_eq!(client.command(&format!("CLUSTER ADDSLOTSRANGE {slots}")), Answer::Word("OK".into()));
         }
         wait_for("the cluster", || clients.iter_mut().all(|client| nodes(client).len() == 6));
         for i in 0..3 {
             let primary = name(&mut clients[i]);
             wait_for("the primary", || {
-                clients[i + 3].ask(&format!("CLUSTER REPLICATE {primary}")) == Answer::Word("OK".into())
+                clients[i + 3].command(&format!("CLUSTER REPLICATE {primary}")) == Answer::Word("OK".into())
             });
         }
         wait_for("all slots and replicas", || {
@@ -46,7 +46,7 @@ impl Cluster {
     }
 
     /// Sends a command to the node that has the key.
-    fn ask(&mut self, command: &str, items: &[String]) -> Answer {
+    fn command(&mut self, command: &str, items: &[String]) -> Answer {
         let mut port = *self.clients.keys().next().unwrap();
         let mut tries = 0;
         loop {
@@ -58,7 +58,7 @@ impl Cluster {
             match answer {
                 Ok(Answer::Error(text)) if text.starts_with("MOVED") => {
                     port = text.rsplit(':').next().unwrap().parse().unwrap();
-                    // From a node that does not know yet that the other one is down.
+                    // This node does not know yet that the other one is down.
                     if !self.clients.contains_key(&port) {
                         std::thread::sleep(std::time::Duration::from_millis(50));
                         port = *self.clients.keys().next().unwrap();
@@ -74,7 +74,7 @@ impl Cluster {
 }
 
 fn text(client: &mut Client, command: &str) -> String {
-    String::from_utf8(client.ask(command).bytes().to_vec()).unwrap()
+    String::from_utf8(client.command(command).bytes().to_vec()).unwrap()
 }
 
 fn nodes(client: &mut Client) -> Vec<String> {
@@ -87,56 +87,56 @@ fn name(client: &mut Client) -> String {
 }
 
 #[test]
-fn filters_move_between_primaries_and_outlive_one() {
-    for engine in engines() {
-        let mut cluster = Cluster::start(engine);
+fn filters_survive_migration_and_the_death_of_a_primary() {
+    for program in servers() {
+        let mut cluster = Cluster::start(program);
         let filters: Vec<String> = (0..30).map(|i| format!("filter{i}")).collect();
         for filter in &filters {
             let keys = items(&format!("{filter}-"), 0..500);
-            assert_eq!(cluster.ask(&format!("BF.MADD {filter}"), &keys).array().len(), 500);
-            cluster.ask(&format!("CF.INSERT cf:{filter} CAPACITY 64 ITEMS"), &keys[..100]);
+            assert_eq!(cluster.command(&format!("BF.MADD {filter}"), &keys).array().len(), 500);
+            cluster.command(&format!("CF.INSERT cf:{filter} CAPACITY 64 ITEMS"), &keys[..100]);
         }
         let check = |cluster: &mut Cluster| {
             for filter in &filters {
                 let keys = items(&format!("{filter}-"), 0..500);
                 assert_eq!(
-                    cluster.ask(&format!("BF.MEXISTS {filter}"), &keys).integers(),
+                    cluster.command(&format!("BF.MEXISTS {filter}"), &keys).integers(),
                     [1; 500],
                     "{filter}"
                 );
                 assert_eq!(
-                    cluster.ask(&format!("CF.MEXISTS cf:{filter}"), &keys[..100]).integers(),
+                    cluster.command(&format!("CF.MEXISTS cf:{filter}"), &keys[..100]).integers(),
                     [1; 100]
                 );
             }
         };
         check(&mut cluster);
-        // Every slot of the first primary that has keys goes to the second.
+        // Move every slot with keys from the first primary to the second.
         let (from, to) = (cluster.servers[0].port, cluster.servers[1].port);
         let mut moved = 0;
         for slot in 0..=5460 {
             let source = cluster.clients.get_mut(&from).unwrap();
-            let keys = source.ask(&format!("CLUSTER GETKEYSINSLOT {slot} 100"));
+            let keys = source.command(&format!("CLUSTER GETKEYSINSLOT {slot} 100"));
             if keys.array().is_empty() {
                 continue;
             }
             let (source_name, mut target) = (name(source), Client::connect(to));
             let target_name = name(&mut target);
             assert_eq!(
-                target.ask(&format!("CLUSTER SETSLOT {slot} IMPORTING {source_name}")),
+                target.command(&format!("CLUSTER SETSLOT {slot} IMPORTING {source_name}")),
                 Answer::Word("OK".into())
             );
             assert_eq!(
-                source.ask(&format!("CLUSTER SETSLOT {slot} MIGRATING {target_name}")),
+                source.command(&format!("CLUSTER SETSLOT {slot} MIGRATING {target_name}")),
                 Answer::Word("OK".into())
             );
             let names: Vec<String> =
                 keys.array().iter().map(|key| String::from_utf8(key.bytes().to_vec()).unwrap()).collect();
             moved += names.len();
-            let migrated = source.ask_with(&format!("MIGRATE 127.0.0.1 {to}  0 10000 KEYS"), &names);
+            let migrated = source.command_with(&format!("MIGRATE 127.0.0.1 {to}  0 10000 KEYS"), &names);
             assert_eq!(migrated, Answer::Word("OK".into()));
             for client in cluster.clients.values_mut() {
-                client.ask(&format!("CLUSTER SETSLOT {slot} NODE {target_name}"));
+                client.command(&format!("CLUSTER SETSLOT {slot} NODE {target_name}"));
             }
         }
         assert!(moved > 5, "{moved} keys moved");
@@ -144,12 +144,12 @@ fn filters_move_between_primaries_and_outlive_one() {
         // Valkey can also migrate slots with all of their keys.
         let (third, first) = (cluster.servers[2].port, name(cluster.clients.get_mut(&from).unwrap()));
         let source = cluster.clients.get_mut(&third).unwrap();
-        let before = source.ask("DBSIZE").integer();
-        let answer = source.ask(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE 10923 13653 NODE {first}"));
-        if engine.ends_with("valkey-server") {
+        let before = source.command("DBSIZE").integer();
+        let answer = source.command(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE 10923 13653 NODE {first}"));
+        if program.ends_with("valkey-server") {
             assert_eq!(answer, Answer::Word("OK".into()));
             wait_for("the slots", || {
-                cluster.clients.get_mut(&third).unwrap().ask("DBSIZE").integer() < before
+                cluster.clients.get_mut(&third).unwrap().command("DBSIZE").integer() < before
             });
             check(&mut cluster);
         }
@@ -172,6 +172,6 @@ fn filters_move_between_primaries_and_outlive_one() {
             text(cluster.clients.get_mut(&replica).unwrap(), "INFO replication").contains("role:master")
         });
         check(&mut cluster);
-        assert_eq!(cluster.ask("BF.ADD filter0 another", &[]).integer(), 1);
+        assert_eq!(cluster.command("BF.ADD filter0 another", &[]).integer(), 1);
     }
 }

@@ -1,14 +1,15 @@
-//! The descriptions of commands, on which clients, proxies and ACL rules rely, stay as they are.
+//! The descriptions of commands do not change: clients, proxies and ACL rules rely on them.
 
-use crate::support::{Answer, Client, Server, engines};
+use crate::support::{Answer, Client, Server, servers};
 
-/// A line for each command: name and arity, flags, first and last key and step, ACL categories, uses of keys, summary.
+/// A line for each command: name and arity, flags, first and last key and step, ACL categories,
+/// uses of keys, summary.
 const COMMANDS: &str = include_str!("../golden/commands.txt");
 
 /// The column of the ACL categories.
 const CATEGORIES: usize = 3;
 
-/// All words of an answer, in order.
+/// Returns all words of an answer, in order.
 fn words(answer: &Answer) -> Vec<String> {
     match answer {
         Answer::Word(word) => vec![word.clone()],
@@ -19,7 +20,7 @@ fn words(answer: &Answer) -> Vec<String> {
     }
 }
 
-/// All words of an answer, sorted: servers have flags and categories in an order of their own.
+/// Returns all words of an answer, sorted: the order of flags and categories depends on the server.
 fn sorted(answer: &Answer) -> String {
     let mut words = words(answer);
     words.sort();
@@ -27,11 +28,11 @@ fn sorted(answer: &Answer) -> String {
 }
 
 fn describe(client: &mut Client, name: &str) -> String {
-    let info = client.ask(&format!("COMMAND INFO {name}"));
+    let info = client.command(&format!("COMMAND INFO {name}"));
     let [_, arity, flags, first, last, step, categories, _tips, keys, ..] = info.array()[0].array() else {
         panic!("{info:?}")
     };
-    let docs = client.ask(&format!("COMMAND DOCS {name}"));
+    let docs = client.command(&format!("COMMAND DOCS {name}"));
     let summary = docs.array()[1].field("summary").clone();
     let positions = [first, last, step].map(|position| position.integer().to_string()).join(" ");
     let columns = [
@@ -45,17 +46,17 @@ fn describe(client: &mut Client, name: &str) -> String {
     columns.join(" | ")
 }
 
-/// Whether commands of modules have ACL categories: Redis has them since 7.4.
+/// Returns whether commands of modules have ACL categories: Redis has supported them since 7.4.
 fn has_categories(client: &mut Client) -> bool {
-    words(&client.ask("ACL CAT")).iter().any(|category| category == "bloom")
+    words(&client.command("ACL CAT")).iter().any(|category| category == "bloom")
 }
 
 #[test]
-fn every_command_is_described_as_before() {
-    for engine in engines() {
-        let server = Server::start(engine, &[]);
+fn the_descriptions_of_commands_do_not_change() {
+    for program in servers() {
+        let server = Server::start(program, &[]);
         let mut client = server.client();
-        let mut names = words(&client.ask("COMMAND LIST FILTERBY MODULE bf"));
+        let mut names = words(&client.command("COMMAND LIST FILTERBY MODULE bf"));
         names.sort();
         assert_eq!(names.len(), 56);
         let has_categories = has_categories(&mut client);
@@ -64,32 +65,32 @@ fn every_command_is_described_as_before() {
             if !has_categories {
                 columns[CATEGORIES] = "";
             }
-            assert_eq!(describe(&mut client, name), columns.join(" | "), "{}", engine.display());
+            assert_eq!(describe(&mut client, name), columns.join(" | "), "{}", program.display());
         }
         assert_eq!(COMMANDS.lines().count(), names.len());
     }
 }
 
-/// A user with the rights of a category runs its commands, and no others.
+/// A user with access to a category can run its commands, and no others.
 #[test]
-fn the_categories_of_commands_grant_and_deny_them() {
-    for engine in engines() {
-        let server = Server::start(engine, &[]);
+fn acl_categories_allow_exactly_their_commands() {
+    for program in servers() {
+        let server = Server::start(program, &[]);
         let mut client = server.client();
         if !has_categories(&mut client) {
             continue;
         }
-        client.ask("BF.ADD f x");
+        client.command("BF.ADD f x");
         for category in ["read", "cuckoo"] {
-            client.ask(&format!("ACL SETUSER {category} on nopass ~* -@all +@{category}"));
+            client.command(&format!("ACL SETUSER {category} on nopass ~* -@all +@{category}"));
         }
         let mut reader = server.client();
-        reader.ask("AUTH read any");
-        assert_eq!(reader.ask("BF.EXISTS f x").integer(), 1);
-        assert!(reader.ask("BF.ADD f y").error().starts_with("NOPERM"));
+        reader.command("AUTH read any");
+        assert_eq!(reader.command("BF.EXISTS f x").integer(), 1);
+        assert!(reader.command("BF.ADD f y").error().starts_with("NOPERM"));
         let mut cuckoo = server.client();
-        cuckoo.ask("AUTH cuckoo any");
-        assert_eq!(cuckoo.ask("CF.ADD c x").integer(), 1);
-        assert!(cuckoo.ask("BF.EXISTS f x").error().starts_with("NOPERM"));
+        cuckoo.command("AUTH cuckoo any");
+        assert_eq!(cuckoo.command("CF.ADD c x").integer(), 1);
+        assert!(cuckoo.command("BF.EXISTS f x").error().starts_with("NOPERM"));
     }
 }

@@ -1,8 +1,9 @@
 //! No input from a client ends the server, or makes a filter lose items.
 //!
-//! `HOSTILE_SECONDS=600 cargo test -p umbel-redis --test it hostile::` tries for ten minutes instead of a few seconds.
+//! `HOSTILE_SECONDS=600 cargo test -p umbel-redis --test it hostile::` tries for ten minutes
+//! instead of a few seconds.
 
-use crate::support::{Answer, Client, Server, engines};
+use crate::support::{Answer, Client, Server, servers};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use umbel::Kind;
@@ -27,7 +28,7 @@ impl Chance {
 
 /// All commands of the module, as the server lists them.
 fn commands(client: &mut Client) -> Vec<String> {
-    let listed = client.ask("COMMAND LIST FILTERBY MODULE bf");
+    let listed = client.command("COMMAND LIST FILTERBY MODULE bf");
     let mut names: Vec<String> =
         listed.array().iter().map(|name| String::from_utf8(name.bytes().to_vec()).unwrap()).collect();
     assert!(names.len() > 50, "{names:?}");
@@ -89,9 +90,9 @@ fn time() -> Duration {
 
 #[test]
 fn no_command_harms_the_server() {
-    for (number, engine) in engines().iter().enumerate() {
+    for (number, program) in servers().iter().enumerate() {
         let mut server =
-            Server::with_module(engine, &["MAX-KEY-BYTES", "10000000", "MAX-BYTES", "50000000"], &[]);
+            Server::with_module(program, &["MAX-KEY-BYTES", "10000000", "MAX-BYTES", "50000000"], &[]);
         let mut client = server.client();
         let mut chance = Chance(number as u64 + 1);
         // The items of two filters that no random command touches.
@@ -115,25 +116,33 @@ fn no_command_harms_the_server() {
             call(&mut client, &command, &mut server);
             commands += 1;
             let item = format!("item{}", chance.below(5000));
-            client.ask(&format!("BF.ADD known:bf {item}"));
-            assert_eq!(client.ask(&format!("BF.EXISTS known:bf {item}")).integer(), 1);
+            client.command(&format!("BF.ADD known:bf {item}"));
+            assert_eq!(client.command(&format!("BF.EXISTS known:bf {item}")).integer(), 1);
             added.insert(item.clone());
             if present.insert(item.clone()) {
-                assert_eq!(client.ask(&format!("CF.ADD known:cf {item}")).integer(), 1);
+                assert_eq!(client.command(&format!("CF.ADD known:cf {item}")).integer(), 1);
             } else {
                 present.remove(&item);
-                assert_eq!(client.ask(&format!("CF.DEL known:cf {item}")).integer(), 1);
+                assert_eq!(client.command(&format!("CF.DEL known:cf {item}")).integer(), 1);
             }
             if commands.is_multiple_of(500) {
-                client.ask("SET text x");
+                client.command("SET text x");
                 let all = |set: &HashSet<String>| set.iter().cloned().collect::<Vec<_>>();
                 assert!(
-                    client.ask_with("BF.MEXISTS known:bf", &all(&added)).integers().iter().all(|x| *x == 1)
+                    client
+                        .command_with("BF.MEXISTS known:bf", &all(&added))
+                        .integers()
+                        .iter()
+                        .all(|x| *x == 1)
                 );
                 assert!(
-                    client.ask_with("CF.MEXISTS known:cf", &all(&present)).integers().iter().all(|x| *x == 1)
+                    client
+                        .command_with("CF.MEXISTS known:cf", &all(&present))
+                        .integers()
+                        .iter()
+                        .all(|x| *x == 1)
                 );
-                client.ask(&format!("DEL {}", chance.one(&KEYS)));
+                client.command(&format!("DEL {}", chance.one(&KEYS)));
             }
         }
         assert!(commands > 1000, "{commands}");
@@ -155,22 +164,22 @@ fn call(client: &mut Client, command: &[Vec<u8>], server: &mut Server) -> Answer
 /// Damaged chunks: each is either refused and leaves no key, or loads a value that works.
 #[test]
 fn damaged_chunks_and_snapshots_are_refused() {
-    for engine in engines() {
-        let mut server = Server::start(engine, &[]);
+    for program in servers() {
+        let mut server = Server::start(program, &[]);
         let mut client = server.client();
-        client.ask("BF.MADD BF a b c");
-        client.ask("CF.INSERT CF CAPACITY 8 ITEMS a b c d e f g h i j k l m n o p q r s t u v w x y z");
-        client.ask("CMS.INITBYDIM CMS 10 3");
-        client.ask("CMS.INCRBY CMS a 1 b 2");
-        client.ask("TOPK.RESERVE TOPK 2 3 2 0.9");
-        client.ask("TOPK.ADD TOPK a b c");
+        client.command("BF.MADD BF a b c");
+        client.command("CF.INSERT CF CAPACITY 8 ITEMS a b c d e f g h i j k l m n o p q r s t u v w x y z");
+        client.command("CMS.INITBYDIM CMS 10 3");
+        client.command("CMS.INCRBY CMS a 1 b 2");
+        client.command("TOPK.RESERVE TOPK 2 3 2 0.9");
+        client.command("TOPK.ADD TOPK a b c");
         let mut chance = Chance(7);
         let start = Instant::now();
         let mut tried = 0;
         while start.elapsed() < time() / 2 || tried < 500 {
             tried += 1;
             let family = chance.one(&["BF", "CF", "CMS", "TOPK"]);
-            let dumped = client.ask(&format!("{family}.SCANDUMP {family} 0"));
+            let dumped = client.command(&format!("{family}.SCANDUMP {family} 0"));
             let mut chunk = dumped.array()[1].bytes().to_vec();
             damage(&mut chunk, &mut chance);
             if chance.below(2) == 0 {
@@ -182,7 +191,7 @@ fn damaged_chunks_and_snapshots_are_refused() {
                 [format!("{family}.LOADCHUNK").into_bytes(), b"x".to_vec(), cursor.into_bytes(), chunk];
             let loaded = call(&mut client, &command, &mut server);
             if let Answer::Error(_) = loaded {
-                assert_eq!(client.ask("EXISTS x").integer(), 0);
+                assert_eq!(client.command("EXISTS x").integer(), 0);
             } else {
                 let asked = match family {
                     "CMS" => "CMS.QUERY x a",
@@ -196,7 +205,7 @@ fn damaged_chunks_and_snapshots_are_refused() {
                     &mut server,
                 );
                 call(&mut client, &[b"DUMP".to_vec(), b"x".to_vec()], &mut server);
-                client.ask("DEL x");
+                client.command("DEL x");
             }
         }
     }
@@ -206,19 +215,19 @@ fn damaged_chunks_and_snapshots_are_refused() {
 #[test]
 fn damaged_dumps_and_files_are_refused() {
     assert_eq!(crc64(b"123456789"), 0xe9c6_d914_c4b8_d9ca);
-    for (number, engine) in engines().iter().enumerate() {
-        let mut server = Server::start(engine, &[]);
+    for (number, program) in servers().iter().enumerate() {
+        let mut server = Server::start(program, &[]);
         let mut client = server.client();
-        client.ask("BF.MADD bf a b c");
-        client.ask("CF.INSERT cf CAPACITY 8 ITEMS a b c d e f g h i j k l m n o p q r s t u v w x y z");
-        client.ask("CMS.INITBYDIM cms 10 3");
-        client.ask("TOPK.RESERVE topk 2 3 2 0.9");
-        client.ask("TOPK.ADD topk a b c");
+        client.command("BF.MADD bf a b c");
+        client.command("CF.INSERT cf CAPACITY 8 ITEMS a b c d e f g h i j k l m n o p q r s t u v w x y z");
+        client.command("CMS.INITBYDIM cms 10 3");
+        client.command("TOPK.RESERVE topk 2 3 2 0.9");
+        client.command("TOPK.ADD topk a b c");
         let kinds =
             ["counting", "variable-increment", "deletable", "floom", "quotient", "aging", "partitioned"];
         for kind in kinds {
-            client.ask(&format!("UMBEL.RESERVE {kind} {kind} 20 0.01"));
-            client.ask(&format!("UMBEL.ADD {kind} a b c"));
+            client.command(&format!("UMBEL.RESERVE {kind} {kind} 20 0.01"));
+            client.command(&format!("UMBEL.ADD {kind} a b c"));
         }
         let sets: Vec<&str> = ["bf", "cf"].into_iter().chain(kinds).collect();
         let all: Vec<&str> = ["cms", "topk"].into_iter().chain(sets.clone()).collect();
@@ -229,7 +238,7 @@ fn damaged_dumps_and_files_are_refused() {
             tried += 1;
             let command = match chance.below(2) {
                 0 => {
-                    let mut dump = client.ask(&format!("DUMP {}", chance.one(&all))).bytes().to_vec();
+                    let mut dump = client.command(&format!("DUMP {}", chance.one(&all))).bytes().to_vec();
                     dump.truncate(dump.len() - 8);
                     damage(&mut dump, &mut chance);
                     // Make the server's checksum of the dump match.
@@ -239,7 +248,7 @@ fn damaged_dumps_and_files_are_refused() {
                 }
                 _ => {
                     // A cuckoo filter of several levels cannot be exported.
-                    let exported = client.ask(&format!("UMBEL.EXPORT {} 0", chance.one(&sets)));
+                    let exported = client.command(&format!("UMBEL.EXPORT {} 0", chance.one(&sets)));
                     let Answer::Array(exported) = exported else { continue };
                     let mut file = exported[1].bytes().to_vec();
                     damage(&mut file, &mut chance);
@@ -249,7 +258,7 @@ fn damaged_dumps_and_files_are_refused() {
             };
             if let Answer::Error(_) = call(&mut client, &command, &mut server) {
                 refused += 1;
-                assert_eq!(client.ask("EXISTS x").integer(), 0);
+                assert_eq!(client.command("EXISTS x").integer(), 0);
             }
             for question in ["UMBEL.INFO x", "UMBEL.EXISTS x a", "UMBEL.ADD x d", "DUMP x", "DEL x"] {
                 let words = question.split(' ').map(|word| word.as_bytes().to_vec());

@@ -1,4 +1,5 @@
-//! The integration tests of `umbel-redis`, linked into one binary: a module for each promise, and the fixtures they share.
+//! The integration tests of `umbel-redis`, linked into one binary: a module for each promise, and
+//! the fixtures they share.
 //!
 //! `cargo test -p umbel-redis --test it cluster::` runs the tests of one module.
 

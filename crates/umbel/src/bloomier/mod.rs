@@ -1,10 +1,10 @@
 //! Bloomier filters: maps from keys to values in little more than the bits of the values.
 //!
-//! Each key has three cells in a table of q-bit cells. The table is solved so that the three cells,
-//! xored with a mask computed from the key, give the value of the key. The keys themselves are not
-//! stored. The cells of a key outside the map give a uniform number of q bits, which is one of the
-//! |R| values of the map with probability |R| / 2^q. The width q is chosen so that this rate is at
-//! most the one asked for.
+//! Each key has three cells in a table of q-bit cells. The table is solved so that the xor of the
+//! three cells and a mask computed from the key is the value of the key. The keys themselves are
+//! not stored. A key outside the map decodes to a uniform number of q bits, which is one of the |R|
+//! values of the map with probability |R| / 2^q. The width q is chosen so that this rate is at most
+//! the requested one.
 //!
 //! ```
 //! use umbel::Bloomier;
@@ -15,21 +15,21 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! # When to take it
+//! # When to use it
 //!
-//! Take it to look up a small value for each of many keys when some wrong answers for unknown keys
-//! do no harm, and all keys are given at once. It costs 1.13 times the bits of a value plus log2(1
-//! / rate) for each key: 10.2 bits for one of five values at 1 %. A lookup reads three cells, in
+//! Use it to look up a small value for each of many keys when some wrong answers for unknown keys
+//! do no harm, and all keys are given at once. For each key it takes 1.13 times the bits of a value
+//! plus log2(1 / rate): 10.2 bits for one of five values at 1 %. A lookup reads three cells, in
 //! three cache lines.
 //!
 //! [`Bloomier`] is fixed once it is built. In [`BloomierMutable`] values can change but keys
-//! cannot; it takes a second table, and log2(3 / rate) bits in place of log2(1 / rate). Values are
-//! integers; a [`CodeBook`] gives them names. [`textbook`] has the construction in rounds, as it is
-//! published.
+//! cannot; it has a second table, and takes log2(3 / rate) bits in place of log2(1 / rate). Values
+//! are integers; a [`CodeBook`] gives them names. [`textbook`] has the construction in rounds, as
+//! it was published.
 //!
-//! Building takes 16 bytes for each key. It takes 24 more bytes for each key of the shards that are
-//! being solved: all keys up to two million, and, per thread, a quarter of ten million or a tenth
-//! of a hundred million.
+//! Building takes 16 bytes for each key, and 24 more for each key of the shards that are being
+//! solved. Those are all keys of a map of up to two million; beyond that, they are per thread a
+//! quarter of the keys of a map of ten million, or a tenth of those of a map of a hundred million.
 //!
 //! # References
 //!
@@ -61,22 +61,23 @@ use crate::{
     Batch, Capabilities, Digest, Error, Hasher, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE,
 };
 
-/// What only Bloomier filters ask for.
+/// The options of Bloomier filters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// The largest value that a key may have; by default the largest that one has. The fewer values there can be, the
-    /// smaller the map. A plan without one is for values up to 255.
+    /// The largest value that a key may have; by default the largest value given. The fewer values
+    /// are possible, the smaller the map. A plan without this option is for values up to 255.
     pub largest: Option<u64>,
-    /// The arrangement of the literature, a cell in each of 3 or 4 equal segments, instead of the fuse arrangement,
-    /// which takes a tenth less memory.
+    /// The number of equal segments, 3 or 4, if the table is arranged as in the literature with one
+    /// cell of each key in each segment. The default is the fuse arrangement, which takes a tenth
+    /// less memory.
     pub segments: Option<u32>,
 }
 
-/// A map that is planned without values is for bytes.
+/// The largest value of a map that is planned without values: a byte.
 const PLANNED_LARGEST: u64 = 255;
 
-/// A map that never changes.
+/// An immutable map from keys to values; see the [module documentation](self).
 pub struct Bloomier {
     shape: TableShape,
     words: Words,
@@ -84,7 +85,7 @@ pub struct Bloomier {
     head: Head,
 }
 
-/// The values that a map can have: 0 to the largest, and perhaps a name for each.
+/// The values of a map: the integers from 0 to the largest, optionally with a name for each.
 #[derive(Debug)]
 pub(crate) struct Values {
     largest: u64,
@@ -92,7 +93,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// The values of these pairs.
+    /// Determines the range of values from the options, the code book or these pairs.
     fn new(spec: &Spec, pairs: &[(Digest, u64)], book: Option<CodeBook>) -> Result<Values> {
         let named = book.as_ref().map(|book| book.len() - 1);
         let found = pairs.iter().map(|(_, value)| *value).max().unwrap_or_default();
@@ -105,7 +106,6 @@ impl Values {
         Ok(values)
     }
 
-    /// Refuses a value that is too large.
     fn check(&self, value: u64) -> Result<()> {
         if value > self.largest {
             return Err(Error::parameter(
@@ -117,12 +117,12 @@ impl Values {
         Ok(())
     }
 
-    /// How many there are.
+    /// Returns the number of possible values.
     fn count(&self) -> u128 {
         u128::from(self.largest) + 1
     }
 
-    /// The numbers that describe them in a file.
+    /// Returns the parameters that describe the values in a file.
     fn params(&self) -> [u64; 2] {
         [self.largest, self.book.as_ref().map_or(0, CodeBook::len)]
     }
@@ -155,7 +155,7 @@ impl Values {
     }
 }
 
-/// The digests of keys with their values.
+/// Pairs the digest of each key with its value.
 fn pairs<B: Batch + ?Sized>(hasher: &Hasher, keys: &B, values: &[u64]) -> Result<Vec<(Digest, u64)>> {
     if keys.len() != values.len() {
         let needs = format!("one for each of the {} keys", keys.len());
@@ -164,7 +164,7 @@ fn pairs<B: Batch + ?Sized>(hasher: &Hasher, keys: &B, values: &[u64]) -> Result
     Ok(hasher.digest_batch(keys).into_iter().zip(values.iter().copied()).collect())
 }
 
-/// How the table is wanted.
+/// Returns the requested arrangement of the table.
 fn wish<'a>(spec: &Spec, width: u32, construction: &Construction<'a>) -> Wish<'a> {
     let arranged = match spec.options().bloomier.segments {
         Some(k) => Arranged::Segments { k },
@@ -173,7 +173,6 @@ fn wish<'a>(spec: &Spec, width: u32, construction: &Construction<'a>) -> Wish<'a
     Wish { width, arranged, shards: None, threads: construction.threads, progress: construction.progress }
 }
 
-/// What is wrong with the pairs.
 fn failed(error: BuildError<u64>) -> Error {
     match error {
         BuildError::Other(error) => error,
@@ -181,8 +180,8 @@ fn failed(error: BuildError<u64>) -> Error {
     }
 }
 
-/// The plan of a map with this many answers that strangers can get from cells of its first table, and so many bits
-/// beside each of them.
+/// Plans a map for `n` keys. `answers` is the number of decoded values that an unknown key can be
+/// mistaken with, and `beside` is the width of the cells in the second table, or 0 without one.
 fn plan_map(kind: Kind, spec: &Spec, n: u64, answers: u128, beside: u32) -> Result<(TableShape, Plan)> {
     let Given { p, m, k, .. } = spec.given();
     if let Some(k) = k {
@@ -224,27 +223,39 @@ fn plan_map(kind: Kind, spec: &Spec, n: u64, answers: u128, beside: u32) -> Resu
     Ok((shape, plan))
 }
 
-/// The rate of wrong answers: that of the cells, but never below that at which one of `n` keys has the digest of another.
+/// Returns the rate of wrong answers. It is the rate of the cells, but at least the probability
+/// that an unknown key has the digest of one of the `n` keys.
 fn rate(answers: u128, width: u32, n: u64) -> f64 {
     sizing::bloomier::rate(answers, width).max(n as f64 / 2f64.powi(64))
 }
 
-/// For how many keys a map is planned.
+/// Returns the number of keys that the map is planned for.
 fn planned_keys(spec: &Spec) -> Result<u64> {
     let nothing = || Error::parameter("n", "nothing", "a number of keys: a map is made for those it has");
     spec.given().n.ok_or_else(nothing)
 }
 
 impl Bloomier {
-    /// The map from each key to the value at the same place.
+    /// Creates the map from each key to the value at the same index.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there are not as many values as keys, if a key has two values, if `rate`
+    /// is out of range, or if there is not enough memory.
     pub fn new<B: Batch + ?Sized>(keys: &B, values: &[u64], rate: f64) -> Result<Bloomier> {
         let spec = Spec::new(keys.len().max(1) as u64, rate)?;
         Bloomier::from_pairs(&spec, pairs(spec.hasher(), keys, values)?, None, &Construction::default())
     }
 
-    /// The map of these digests and values: as the specification says, for as many keys as there are. With a code book
-    /// the values are the numbers of its names. They are sorted where they lie; a key that comes twice with the same value
-    /// is one key, and one that comes with two values is refused.
+    /// Creates the map of these digests and values for as many keys as there are pairs, with the
+    /// rate and the options of `spec`. With a code book, the values are the numbers of its names.
+    /// The pairs are sorted in place, and a key that occurs twice with the same value counts once.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a key has two values, if a value is larger than the options or the code
+    /// book allow, if the keys do not fit in the size that `spec` sets, or if there is not enough
+    /// memory.
     pub fn from_pairs(
         spec: &Spec,
         mut pairs: Vec<(Digest, u64)>,
@@ -260,23 +271,23 @@ impl Bloomier {
         Ok(Bloomier { shape: built.shape, words: built.words, values, head })
     }
 
-    /// The largest value that a key can have.
+    /// Returns the largest value that a key can have.
     pub fn largest_value(&self) -> u64 {
         self.values.largest
     }
 
-    /// The bits of a cell.
+    /// Returns the number of bits in a cell.
     pub fn cell_bits(&self) -> u32 {
         self.shape.width()
     }
 
-    /// The names of its values, if they have any.
+    /// Returns the names of the values, if they have any.
     pub fn book(&self) -> Option<&CodeBook> {
         self.values.book.as_ref()
     }
 }
 
-/// Each key finds its value.
+/// The sink of a map that decodes to the values themselves.
 struct Value;
 
 impl Sink<u64> for Value {
@@ -396,12 +407,12 @@ impl Map for Bloomier {
     }
 }
 
-/// The memory of all sections.
+/// Returns the memory of all sections in bytes.
 fn bytes(map: &impl Structure) -> u64 {
     map.sections().iter().map(|(_, words)| size_of_val(words.words()) as u64).sum()
 }
 
-/// What both maps say of themselves.
+/// Returns the statistics that both maps have in common.
 fn stats<M: Structure>(map: &M, shape: &TableShape, values: &Values) -> Stats {
     let keys = map.inserted().unwrap_or_default();
     let mut details = vec![("values", values.count() as f64), ("bits of a cell", shape.width().into())];
@@ -410,7 +421,7 @@ fn stats<M: Structure>(map: &M, shape: &TableShape, values: &Values) -> Stats {
     }
     Stats {
         cells: shape.cells(),
-        // Each key has been given a cell of its own.
+        // Each key has a cell of its own.
         used_cells: keys,
         hashes: shape.cells_of_key(),
         estimate: Cardinality::Estimated(Estimate { value: keys as f64, standard_error: 0.0 }),

@@ -1,5 +1,5 @@
-//! The map with mutable values: a first table names the cell that is a key's own, and a second
-//! table has the values at those cells.
+//! The map with mutable values. A first table encodes which of a key's cells is its own, and a
+//! second table stores the value in that cell.
 
 use super::{PLANNED_LARGEST, Values, bytes, failed, pairs, plan_map, planned_keys, rate, stats, wish};
 use crate::arch::prefetch;
@@ -15,7 +15,7 @@ use crate::{
     Batch, Capabilities, CodeBook, Digest, Hasher, Key, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE,
 };
 
-/// A map whose values can be changed. Its keys cannot.
+/// A map whose values can change, but whose keys cannot.
 ///
 /// ```
 /// use umbel::BloomierMutable;
@@ -26,13 +26,13 @@ use crate::{
 /// # Ok::<(), umbel::Error>(())
 /// ```
 ///
-/// Who is not in the map is taken for someone who is at the map's rate, k / 2^q for k cells of a key; setting such a key
-/// overwrites the value of another.
+/// A key outside the map is mistaken for a member at the map's rate, k / 2^q for k cells per key.
+/// Setting the value of such a key overwrites the value of another.
 pub struct BloomierMutable {
     shape: TableShape,
-    /// For each key the number of its own cell among its cells.
+    /// For each key, the index of its own cell among its k cells.
     places: Words,
-    /// In the cell of each key, its value.
+    /// The layout of `held`, which stores the value of each key in its own cell.
     cells: Packed,
     held: Words,
     values: Values,
@@ -40,15 +40,25 @@ pub struct BloomierMutable {
 }
 
 impl BloomierMutable {
-    /// The map from each key to the value at the same place.
+    /// Creates the map from each key to the value at the same index.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there are not as many values as keys, if a key has two values, if `rate`
+    /// is out of range, or if there is not enough memory.
     pub fn new<B: Batch + ?Sized>(keys: &B, values: &[u64], rate: f64) -> Result<BloomierMutable> {
         let spec = Spec::new(keys.len().max(1) as u64, rate)?;
         let pairs = pairs(spec.hasher(), keys, values)?;
         BloomierMutable::from_pairs(&spec, pairs, None, &Construction::default())
     }
 
-    /// The map of these digests and values; see [`Bloomier::from_pairs`](super::Bloomier::from_pairs). Later values are
-    /// not larger than the largest of these, unless the specification says otherwise.
+    /// Creates the map of these digests and values; see
+    /// [`Bloomier::from_pairs`](super::Bloomier::from_pairs). Values set later can be at most the
+    /// largest of these, unless the options of `spec` allow more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Bloomier::from_pairs`](super::Bloomier::from_pairs).
     pub fn from_pairs(
         spec: &Spec,
         mut pairs: Vec<(Digest, u64)>,
@@ -63,7 +73,7 @@ impl BloomierMutable {
         let built = build(&mut pairs, &wish(spec, shape.width(), construction), sinks).map_err(failed)?;
         let cells = Packed::new(built.shape.cells(), width)?;
         let mut held = Words::zeroed(cells.lines())?;
-        // Several shards start at whole words.
+        // If there are several shards, each starts at a whole word.
         let each = (built.shape.stride() * u64::from(width)).div_ceil(64) as usize;
         for (part, sink) in held.words_mut().chunks_mut(each).zip(&built.sinks) {
             part[..each].copy_from_slice(&sink.held.words()[..each]);
@@ -73,29 +83,30 @@ impl BloomierMutable {
         Ok(BloomierMutable { shape: built.shape, places: built.words, cells, held, values, head })
     }
 
-    /// The largest value that a key can have.
+    /// Returns the largest value that a key can have.
     pub fn largest_value(&self) -> u64 {
         self.values.largest
     }
 
-    /// The names of its values, if they have any.
+    /// Returns the names of the values, if they have any.
     pub fn book(&self) -> Option<&CodeBook> {
         self.values.book.as_ref()
     }
 
-    /// The cell that holds the value of a key, if it has one.
+    /// Returns the cell that holds the value of the key, if it has one.
     fn cell(&self, digest: Digest) -> Option<u64> {
         let place = self.shape.decode(self.places.words(), digest);
         self.shape.position(digest, u64::try_from(place).ok()?)
     }
 }
 
-/// As how many places a stranger's answer can be taken.
+/// Returns the number of decoded values that would make an unknown key look like a member: one per
+/// cell of a key.
 fn cells_of_key(spec: &Spec) -> u128 {
     spec.options().bloomier.segments.unwrap_or(3).into()
 }
 
-/// Stores the value of each key in one of its cells, and returns which one.
+/// A sink that stores the value of each key in its own cell and encodes the index of that cell.
 struct ValueCells {
     cells: Packed,
     held: Words,
@@ -241,19 +252,21 @@ impl Map for BloomierMutable {
 }
 
 impl BloomierMutable {
-    /// Gives `key` another value. Returns `false`, and changes nothing, if it is certainly not in the map.
+    /// Sets the value of `key`. Returns `false`, and changes nothing, if the key is certainly not
+    /// in the map.
     ///
-    /// A key that is not in the map is taken for one that is, at the map's rate; setting it then overwrites the value of
-    /// another key.
+    /// A key outside the map is mistaken for a member at the map's rate; setting it then overwrites
+    /// the value of another key.
     ///
     /// # Errors
     ///
-    /// If the value is larger than any the map was made for.
+    /// Returns an error if the value is larger than the map's [largest
+    /// value](BloomierMutable::largest_value).
     pub fn set<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<bool> {
         self.set_digest(key.digest(&self.head.hasher), value)
     }
 
-    /// Gives the key with this digest another value; see [`BloomierMutable::set`].
+    /// Sets the value of the key with this digest; see [`BloomierMutable::set`].
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
-//! The construction as it is published: in rounds, over neighbourhoods and masks given by hand. It
-//! is for worked examples and for teaching. The maps themselves solve the same equations in linear
-//! time.
+//! The construction as it was published: in rounds, over explicitly given neighbourhoods and masks.
+//! It is for worked examples and for teaching. The maps themselves solve the same equations in
+//! linear time.
 //!
 //! ```
 //! use umbel::bloomier::textbook::{Element, lookup, match_in_rounds, fill};
-//! // Two keys that share the cells 1 and 2, and have one for themselves.
+//! // Two keys that share the cells 1 and 2, and have one cell each to themselves.
 //! let elements = [
 //!     Element { neighbours: vec![0, 1, 2], mask: 0x5a, value: 1 },
 //!     Element { neighbours: vec![1, 2, 3], mask: 0x33, value: 2 },
@@ -21,36 +21,37 @@
 //! * J. Honoroff. *An Examination of Bloom Filters and their Applications.* Lecture slides, 2006.
 //!   `Honoroff06`
 
-/// A key, as the construction sees it.
+/// A key as the construction sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Element {
-    /// The cells of its neighbourhood N(t), all different.
+    /// The neighbourhood N(t): distinct cells.
     pub neighbours: Vec<usize>,
-    /// Its mask M(t).
+    /// The mask M(t).
     pub mask: u64,
-    /// Its value f(t), encoded.
+    /// The encoded value f(t).
     pub value: u64,
 }
 
-/// The cell that an element has been given.
+/// An element and the cell that was assigned to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match {
-    /// Which element.
+    /// The index of the element.
     pub element: usize,
-    /// Its cell τ(t): no element that comes earlier in the order has it in its neighbourhood.
+    /// Its cell τ(t), which is in the neighbourhood of no element earlier in the order.
     pub cell: usize,
 }
 
 impl Match {
-    /// ι(t): which of the element's neighbours its cell is, counted from 1.
+    /// Returns ι(t): the index of the cell among the element's neighbours, counted from 1.
     pub fn place(&self, elements: &[Element]) -> u64 {
         let neighbours = elements.get(self.element).map_or(&[][..], |element| &element.neighbours);
         neighbours.iter().position(|cell| *cell == self.cell).map_or(0, |i| i as u64 + 1)
     }
 }
 
-/// The elements in the order Π in which their cells can be set, each with its cell; `None` if there is none. Those that
-/// are removed in one round come before all that were removed earlier. A neighbour that is no cell has no order either.
+/// Returns the elements in the order Π in which their cells can be set, each with its cell.
+/// Elements that are removed in one round come before all that were removed in earlier rounds.
+/// Returns `None` if there is no such order, or if a neighbour is outside the table.
 pub fn match_in_rounds(elements: &[Element], cells: usize) -> Option<Vec<Match>> {
     if elements.iter().flat_map(|element| &element.neighbours).any(|cell| *cell >= cells) {
         return None;
@@ -75,8 +76,8 @@ pub fn match_in_rounds(elements: &[Element], cells: usize) -> Option<Vec<Match>>
     Some(order)
 }
 
-/// The table in which each element finds what `encode` says: its value, or, for a map whose values can change, the
-/// [place](Match::place) of its cell.
+/// Fills the table so that each element decodes to `encode(element, match)`: its value, or, for a
+/// map with mutable values, the [place](Match::place) of its cell.
 pub fn fill(
     elements: &[Element],
     order: &[Match],
@@ -86,7 +87,7 @@ pub fn fill(
     let mut table = vec![0; cells];
     for matched in order {
         let Some(element) = elements.get(matched.element) else { continue };
-        // The element's own cell still holds 0, so it does not matter that it is among those that are read.
+        // The element's own cell is among those that are read, but it still holds 0.
         let value = encode(element, matched) ^ lookup(&table, element);
         if let Some(cell) = table.get_mut(matched.cell) {
             *cell = value;
@@ -95,7 +96,8 @@ pub fn fill(
     table
 }
 
-/// What an element finds: its mask and all cells of its neighbourhood, added without carry. What is no cell counts as 0.
+/// Decodes an element: the xor of its mask and all cells of its neighbourhood. Neighbours outside
+/// the table count as 0.
 pub fn lookup(table: &[u64], element: &Element) -> u64 {
     element.neighbours.iter().filter_map(|cell| table.get(*cell)).fold(element.mask, |sum, cell| sum ^ cell)
 }
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worked_example_of_an_immutable_map_comes_out_word_for_word() {
+    fn the_worked_example_of_an_immutable_map_is_reproduced_exactly() {
         let elements = example();
         let order = match_in_rounds(&elements, 10).unwrap();
         // B and C first, then A, then D.
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worked_example_of_a_mutable_map_comes_out_word_for_word() {
+    fn the_worked_example_of_a_mutable_map_is_reproduced_exactly() {
         let elements = example();
         let order = match_in_rounds(&elements, 10).unwrap();
         let mut places: Vec<(usize, u64)> = order.iter().map(|m| (m.element, m.place(&elements))).collect();
@@ -146,7 +148,7 @@ mod tests {
         let mut second = vec![0; 10];
         order.iter().for_each(|matched| second[matched.cell] = elements[matched.element].value);
         assert_eq!(second, cells(&[(3, 0x22), (6, 0x44), (7, 0x11), (2, 0x88)]));
-        // Setting a value touches no other key.
+        // Setting a value affects no other key.
         let place = lookup(&first, &elements[2]) as usize;
         second[elements[2].neighbours[place - 1]] = 0x99;
         for (element, value) in elements.iter().zip([0x11, 0x22, 0x99, 0x88]) {
@@ -167,7 +169,7 @@ mod tests {
     fn elements_with_the_same_neighbours_cannot_be_matched() {
         let same = Element { neighbours: vec![0, 1, 2], mask: 1, value: 1 };
         assert_eq!(match_in_rounds(&[same.clone(), same.clone()], 3), None);
-        assert_eq!(match_in_rounds(std::slice::from_ref(&same), 2), None, "a neighbour that is no cell");
+        assert_eq!(match_in_rounds(std::slice::from_ref(&same), 2), None, "a neighbour outside the table");
         assert_eq!(lookup(&[7, 8], &same), 1 ^ 7 ^ 8);
     }
 }

@@ -1,5 +1,5 @@
-//! Filters with scattered counters: the code shared by counting and variable-increment filters. A
-//! key adds to its cells, and a removal subtracts the same again.
+//! Filters with scattered counters: the code shared by counting and variable-increment filters.
+//! Inserting a key adds to its cells, and removing it subtracts the same amounts.
 
 use crate::algebra::Mismatch;
 use crate::arch::Simd;
@@ -20,59 +20,66 @@ use crate::{
 };
 use std::fmt::Debug;
 
-/// What a probe adds to its cell, and which cells let it pass.
+/// Defines what a probe adds to its cell, and which values of a cell match a probe.
 ///
-/// [`Ones`](super::Ones) and [`Increments`](crate::variable_increment::Increments) are rules; [`Counters`] puts memory,
-/// a hash and counts under one. The trait is sealed: its methods promise that whatever was inserted is found.
+/// [`Ones`](super::Ones) and [`Increments`](crate::variable_increment::Increments) implement it;
+/// [`Counters`] adds the memory, the hash and the counts. The trait is sealed, because its methods
+/// guarantee that every inserted key is found.
 #[doc(hidden)]
 pub trait Rule: Clone + Debug + PartialEq + Send + Sync + 'static + sealed::Sealed {
-    /// The kind of filter this rule makes.
+    /// The kind of filter that this rule makes.
     const KIND: Kind;
 
     #[doc(hidden)]
     const SECTION: u32;
 
-    /// The cells.
+    /// Returns the layout of the cells.
     fn cells(&self) -> Packed;
 
-    /// How many cells a key adds to, coinciding ones counted as often as it does.
+    /// Returns the number of cells that a key adds to; a cell that several probes share counts once
+    /// for each.
     fn hashes(&self) -> u32;
 
-    /// The rule that a specification leads to, and its plan.
+    /// Returns the rule that a specification leads to, and its plan.
     fn plan(spec: &Spec) -> Result<(Self, Plan)>;
 
-    /// The false-positive rate the theory predicts after `n` distinct keys.
+    /// Returns the false-positive rate the theory predicts after `n` distinct keys.
     fn predicted_rate(&self, n: u64) -> Result<f64>;
 
     #[doc(hidden)]
     fn params(&self) -> Vec<u64>;
     #[doc(hidden)]
     fn from_params(params: &[u64]) -> Result<Self>;
-    /// What differs besides the numbers of cells and hashes.
+    /// Returns the first difference other than the numbers of cells and hashes.
     #[doc(hidden)]
     fn mismatch(&self, other: &Self) -> Option<Mismatch>;
-    /// Which increment a probe takes, from bits that are independent of its cell.
+    /// Returns the index of the increment that a probe adds, from bits that are independent of its
+    /// cell.
     #[doc(hidden)]
     fn choice(&self, fraction: u64) -> usize;
-    /// The value of a cell that holds this increment alone.
+    /// Returns the value of a cell that holds only this increment.
     #[doc(hidden)]
     fn increment(&self, choice: usize) -> u64;
-    /// Whether a cell of this value may hold this increment.
+    /// Returns whether a cell of this value may hold this increment.
     #[doc(hidden)]
     fn passes(&self, value: u64, choice: usize) -> bool;
-    /// The share of all increments that a cell of this value lets pass.
+    /// Returns the fraction of all increments that match a cell of this value.
     #[doc(hidden)]
     fn share_passing(&self, value: u64) -> f64;
-    /// The cell that holds what both hold; `None` when that is too much and must be refused.
+    /// Returns the value of a cell with the contents of both; `None` if it would overflow and must
+    /// be refused.
     #[doc(hidden)]
     fn join(&self, a: u64, b: u64) -> Option<u64>;
-    /// The cell without this increment; `None` when it certainly does not hold it.
+    /// Returns the value of the cell without this increment; `None` if the cell certainly does not
+    /// hold it.
     #[doc(hidden)]
     fn without(&self, value: u64, choice: usize) -> Option<u64>;
-    /// Whether a cell of this value no longer tells what it holds, and never changes again.
+    /// Returns whether a cell of this value has overflowed: its contents are unknown, and it never
+    /// changes again.
     #[doc(hidden)]
     fn is_stuck(&self, value: u64) -> bool;
-    /// Whether all cells are such as insertions leave. In any other, what is inserted may not be found.
+    /// Checks that all cells have values that insertions can produce. In a cell with any other
+    /// value, an inserted key may not be found.
     #[doc(hidden)]
     fn check_cells(&self, _words: &[u64]) -> Result<(), FormatError> {
         Ok(())
@@ -106,14 +113,14 @@ impl<R: Rule> Scatter for &R {
     }
 }
 
-/// The high half of `x * cells` is the cell of a probe; the low half, which is where in the cell `x` falls, chooses the
-/// increment.
+/// Returns the index of a probe's increment. The high half of `x * cells` is the cell of the probe;
+/// the low half, the position of `x` within the cell's share of the range, chooses the increment.
 #[inline(always)]
 fn choice<R: Rule>(rule: &R, x: u64) -> usize {
     rule.choice(x.wrapping_mul(rule.cells().cells()))
 }
 
-/// A cell, and which increment a probe adds to it.
+/// A cell, and the index of the increment that a probe adds to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct At {
     pub cell: u64,
@@ -126,7 +133,8 @@ pub(crate) fn probes<R: Rule>(rule: &R, digest: Digest) -> impl Iterator<Item = 
     digest.stream().take(rule.hashes() as usize).map(at)
 }
 
-/// Adds every probe to its cell; `false`, and nothing has changed, when one of the cells refuses.
+/// Adds every probe to its cell. If one of the cells would overflow, changes nothing and returns
+/// `false`.
 #[inline(always)]
 pub(crate) fn add<R: Rule>(rule: &R, words: &mut [u64], probes: impl Iterator<Item = At> + Clone) -> bool {
     let cells = rule.cells();
@@ -141,10 +149,11 @@ pub(crate) fn add<R: Rule>(rule: &R, words: &mut [u64], probes: impl Iterator<It
     true
 }
 
-/// Takes every probe from its cell; `false`, and nothing has changed, when one of the cells cannot hold it.
+/// Subtracts every probe from its cell. If one of the cells cannot hold its probe, changes nothing
+/// and returns `false`.
 ///
-/// One after the other is as strict as the sum of the probes that share a cell: what is left after the last of them
-/// could not have been there without being there after each.
+/// Where several probes share a cell, subtracting them one after the other is as strict as
+/// subtracting their sum: if the rest is a possible value, so are all the values before it.
 #[inline(always)]
 pub(crate) fn take<R: Rule>(rule: &R, words: &mut [u64], probes: impl Iterator<Item = At> + Clone) -> bool {
     let cells = rule.cells();
@@ -158,7 +167,8 @@ pub(crate) fn take<R: Rule>(rule: &R, words: &mut [u64], probes: impl Iterator<I
     true
 }
 
-/// Takes a key with these probes from its cells, unless it certainly is not there or all its cells are stuck.
+/// Subtracts the probes of a key from its cells, unless the key is certainly not there or all its
+/// cells are stuck.
 #[inline(always)]
 pub(super) fn take_key<R: Rule>(
     rule: &R,
@@ -175,8 +185,8 @@ pub(super) fn take_key<R: Rule>(
     }
 }
 
-/// Goes back over probes that were added or taken. What was possible forth is possible back, and a stuck cell has not
-/// moved.
+/// Reverts probes that were added or subtracted. Every step that was possible can be reverted, and
+/// a stuck cell has not changed.
 fn undo(
     cells: Packed,
     words: &mut [u64],
@@ -190,9 +200,10 @@ fn undo(
     }
 }
 
-/// A filter whose cells are counters: [`Counting`](crate::Counting) or [`VariableIncrement`](crate::VariableIncrement).
+/// A filter whose cells are counters: [`Counting`](crate::Counting) or
+/// [`VariableIncrement`](crate::VariableIncrement).
 ///
-/// There are no false negatives as long as only what was inserted is removed.
+/// There are no false negatives as long as only inserted keys are removed.
 pub struct Counters<R: Rule> {
     pub(super) rule: R,
     pub(super) words: Words,
@@ -200,12 +211,21 @@ pub struct Counters<R: Rule> {
 }
 
 impl<R: Rule> Counters<R> {
-    /// An empty filter for `capacity` keys with a false-positive rate of `rate`, hashed with the fast hash.
+    /// Creates an empty filter for `capacity` keys with a false-positive rate of `rate`, hashed
+    /// with the fast hash.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `capacity` or `rate` is out of range, or if there is not enough memory.
     pub fn with_capacity(capacity: u64, rate: f64) -> Result<Counters<R>> {
         Counters::build(&Spec::new(capacity, rate)?)
     }
 
-    /// An empty filter of exactly this rule.
+    /// Creates an empty filter with exactly this rule.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is not enough memory.
     pub fn with_rule(rule: R, hasher: Hasher) -> Result<Counters<R>> {
         Counters::with_head(rule, Head::new(hasher))
     }
@@ -214,22 +234,23 @@ impl<R: Rule> Counters<R> {
         Ok(Counters { words: Words::zeroed(rule.cells().lines())?, rule, head })
     }
 
-    /// The rule.
+    /// Returns the rule.
     pub fn rule(&self) -> &R {
         &self.rule
     }
 
-    /// The memory; [`Rule::cells`] says how the cells lie in it.
+    /// Returns the memory; [`Rule::cells`] describes the layout of the cells in it.
     pub fn words(&self) -> &Words {
         &self.words
     }
 
-    /// The value of each cell.
+    /// Iterates over the values of all cells.
     pub fn values(&self) -> impl Iterator<Item = u64> {
         self.rule.cells().iter(self.words.words())
     }
 
-    /// How many cells are stuck: they have overflowed, let everything pass, and no removal will ever empty them.
+    /// Returns the number of stuck cells. A stuck cell has overflowed: it matches every key, and
+    /// removals never empty it.
     pub fn stuck_cells(&self) -> u64 {
         self.count(|value| self.rule.is_stuck(value))
     }
@@ -242,12 +263,13 @@ impl<R: Rule> Counters<R> {
         Shape::Standard { bits: self.rule.cells().cells(), hashes: self.rule.hashes() }
     }
 
-    /// Replaces every cell by `operation` of it and the other's; if one is `None`, nothing changes.
+    /// Replaces every cell with `operation` of it and the other filter's cell. If `operation`
+    /// returns `None` for any cell, nothing changes.
     fn combine(&mut self, other: &Self, operation: impl Fn(&R, u64, u64) -> Option<u64>) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         let (rule, cells) = (&self.rule, self.rule.cells());
         let refused = |(ours, theirs)| operation(rule, ours, theirs).is_none();
-        // What is not too much for two full cells is not for any.
+        // If two full cells can be combined, so can any two cells.
         if refused((cells.max(), cells.max())) && self.values().zip(other.values()).any(refused) {
             return Err(full::<R>());
         }
@@ -269,7 +291,8 @@ pub(super) fn full<R: Rule>() -> Error {
     Error::Full { kind: R::KIND, why: why.into() }
 }
 
-/// An error about a size, which is told in cells of `width` bits though it was asked for in bits.
+/// Adds the unit to an error about the size, which was requested in bits but is checked in cells of
+/// `width` bits.
 pub(crate) fn in_cells(error: Error, width: u64) -> Error {
     match error {
         Error::Parameter { name: "m", got, needs } => {
@@ -283,10 +306,10 @@ pub(crate) fn in_cells(error: Error, width: u64) -> Error {
     }
 }
 
-/// The plan of a rule.
+/// Returns the plan of a filter with this rule.
 pub(crate) fn planned<R: Rule>(spec: &Spec, rule: &R, capacity: u64, rate: f64, exact: u64) -> Result<Plan> {
     let (cells, hashes) = (rule.cells(), rule.hashes());
-    // A cell whose width does not divide a line may lie in two.
+    // A cell whose width does not divide a line may span two lines.
     let lines_per_cell = if LINE_BITS.is_multiple_of(cells.width().into()) { 1 } else { 2 };
     spec.finish(Plan {
         kind: R::KIND,
@@ -516,7 +539,7 @@ impl<'r, R: Rule> Work<&'r R> for &mut Fill<'_> {
     #[inline(always)]
     fn tile<S: Simd>(&mut self, _: S, rule: &&'r R, now: &Stage<&'r R>, next: &Stage<&'r R>) -> Result<()> {
         for (i, digest) in now.digests().iter().enumerate() {
-            // With each key, the cells of one of the next tile.
+            // For each key, prefetch the cells of one key of the next tile.
             scattered::fetch_to_insert(*rule, self.words, next.digests().get(i..=i).unwrap_or_default());
             self.add(*rule, *digest)?;
         }
@@ -525,7 +548,7 @@ impl<'r, R: Rule> Work<&'r R> for &mut Fill<'_> {
 }
 
 impl<R: Rule> Remove for Counters<R> {
-    /// A key all of whose cells are stuck is [`Removed::NotDeletable`].
+    /// Returns [`Removed::NotDeletable`] if all cells of the key are stuck.
     fn remove_digest(&mut self, digest: Digest) -> Removed {
         let removed = take_key(&self.rule, self.words.words_mut(), probes(&self.rule, digest));
         if removed == Removed::Removed {
@@ -546,14 +569,15 @@ impl<R: Rule> Algebra for Counters<R> {
             .or_else(|| Mismatch::between_hashes(self.head.hasher.id(), other.head.hasher.id()))
     }
 
-    /// Adds the counters: a key that is in both can be removed twice.
+    /// Adds the counters, so a key that is in both sets can be removed twice.
     fn union(&mut self, other: &Counters<R>) -> Result<()> {
         self.combine(other, |rule, a, b| rule.join(a, b))
     }
 
-    /// Keeps of two cells the one that lets fewer keys pass, the smaller if both let as many. Each is the sum of what its
-    /// own set has put there, and so holds everything of a key that is in both sets: whichever is kept, such a key is
-    /// found, and can be removed.
+    /// Keeps the cell that matches fewer increments, or the smaller one if both match the same
+    /// number. Each cell is the sum of everything its own set added, so both contain the increments
+    /// of every key that is in both sets. Whichever is kept, such a key is found and can be
+    /// removed.
     fn intersect(&mut self, other: &Counters<R>) -> Result<()> {
         self.combine(other, |rule, a, b| {
             let passing = |value| rule.share_passing(value);

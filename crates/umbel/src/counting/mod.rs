@@ -1,8 +1,8 @@
 //! Counting Bloom filters: a standard filter with counters in place of bits, so that keys can be
 //! removed.
 //!
-//! A key adds one to each of its k counters, and a removal subtracts it again. The counters that
-//! are not zero are the bits of the standard filter of the same keys.
+//! Inserting a key adds one to each of its k counters, and removing it subtracts one again. The
+//! nonzero counters are the set bits of the standard filter of the same keys.
 //!
 //! ```
 //! use umbel::{Counting, Removed};
@@ -15,27 +15,28 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! # When to take it
+//! # When to use it
 //!
-//! Take it when keys come and go *and* other processes follow the bits: every insertion and removal
-//! can report the bits that flipped, so a copy of the bits is kept up to date with a few numbers
-//! per change. Where only removal matters, a [cuckoo](crate::cuckoo) or [quotient](crate::quotient)
+//! Use it when keys come and go *and* other processes follow the bits: every insertion and removal
+//! can report the bits that flipped, so a few numbers per change keep a copy of the bits up to
+//! date. Where only removal matters, a [cuckoo](crate::cuckoo) or [quotient](crate::quotient)
 //! filter needs about a third of the memory.
 //!
-//! It costs 38.3 bits per key at 1 %, four times a standard filter with the same rate, and its
-//! lookups touch as many cache lines: up to k, and two on average for a non-member.
+//! It takes 38.3 bits per key at 1 %, four times as much as a standard filter with the same rate.
+//! Its lookups touch as many cache lines as those of a standard filter: up to k, and two on average
+//! for a non-member.
 //!
 //! # Removal
 //!
 //! Remove only keys that were inserted. A removal is refused when one of the key's counters is too
-//! small, but this check is not proof: it passes for as many non-members as the false-positive rate
-//! says, and removing one of those makes the filter forget other keys. `remove_checked` asks an
-//! exact source first. Where two probes of a key meet in one counter, the key adds two there, and
-//! its removal subtracts two.
+//! small, but this check is not proof: it passes for non-members at the false-positive rate, and
+//! removing one of those makes the filter forget other keys. `remove_checked` consults an exact
+//! source first. Where two probes of a key share a counter, inserting the key adds two there, and
+//! removing it subtracts two.
 //!
-//! Four-bit counters suffice for distinct keys; [`sizing::counting`] has the probabilities. They
-//! overflow with sixteen copies of one key, however large the filter is; [`Overflow`] is what
-//! happens then.
+//! Four-bit counters suffice for distinct keys; [`sizing::counting`] has the probabilities. Sixteen
+//! copies of one key overflow them, however large the filter is; [`Overflow`] defines what happens
+//! then.
 //!
 //! # References
 //!
@@ -63,41 +64,42 @@ use counters::{At, add, full, in_cells, planned, probes, take_key};
 use std::fmt;
 use std::str::FromStr;
 
-/// The counting filter.
+/// A counting Bloom filter; see the [module documentation](self).
 pub type Counting = Counters<Ones>;
 
-/// What a counting filter asks for beside its size.
+/// The options of a counting filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Bits of a counter, 2 to 16.
+    /// The width of a counter, 2 to 16 bits.
     pub counter_bits: u32,
-    /// What happens when a counter is at its largest value.
+    /// What happens when a counter exceeds its largest value.
     pub overflow: Overflow,
 }
 
 impl Default for Options {
-    /// Four bits that stick.
+    /// Sticky counters of four bits.
     fn default() -> Options {
         Options { counter_bits: 4, overflow: Overflow::Sticky }
     }
 }
 
-/// What happens when a counter has reached its largest value.
+/// What happens when a counter exceeds its largest value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
-    /// It stays there, whatever is inserted or removed: no false negatives, but some false positives for ever.
+    /// The counter stays there, whatever is inserted or removed: no false negatives, but some
+    /// permanent false positives.
     #[default]
     Sticky,
-    /// The insertion that would exceed it is refused, and nothing changes.
+    /// The insertion is refused, and nothing changes.
     Error,
-    /// It stays there when keys are inserted, but is decremented when they are removed. **For demonstration only**:
-    /// after sixteen insertions and fifteen removals of a key, a counter of four bits is zero, and the filter has
-    /// forgotten the copy that remains.
+    /// The counter stays there when keys are inserted, but removals decrement it. **For
+    /// demonstration only**: after sixteen insertions and fifteen removals of a key, a four-bit
+    /// counter is zero, and the filter has forgotten the remaining copy.
     Decrement,
 }
 
 impl Overflow {
-    /// Every policy, in the order of the numbers that stand in files.
+    /// All policies, in the order of their numbers in files.
     pub const ALL: [Overflow; 3] = [Overflow::Sticky, Overflow::Error, Overflow::Decrement];
 }
 
@@ -120,7 +122,7 @@ impl FromStr for Overflow {
     }
 }
 
-/// Every probe adds one: the rule of the counting filter.
+/// The rule of the counting filter: every probe adds one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ones {
     cells: Packed,
@@ -129,7 +131,11 @@ pub struct Ones {
 }
 
 impl Ones {
-    /// So many counters (m) and probes (k).
+    /// Creates a rule for `cells` counters (m) and `hashes` probes (k).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a number is out of range.
     pub fn new(cells: u64, hashes: u32, options: Options) -> Result<Ones> {
         let Options { counter_bits, overflow } = options;
         if !(2..=16).contains(&counter_bits) {
@@ -139,7 +145,7 @@ impl Ones {
         Ok(Ones { cells: Packed::new(cells, counter_bits)?, hashes, overflow })
     }
 
-    /// What happens when a counter is at its largest value.
+    /// Returns what happens when a counter exceeds its largest value.
     pub fn overflow(&self) -> Overflow {
         self.overflow
     }
@@ -161,7 +167,7 @@ impl Rule for Ones {
         self.hashes
     }
 
-    /// The plan of a standard filter with as many counters as that has bits.
+    /// Plans a standard filter that has as many bits as this one has counters.
     fn plan(spec: &Spec) -> Result<(Ones, Plan)> {
         let options = spec.options().counting;
         let width = u64::from(options.counter_bits.max(1));
@@ -189,7 +195,7 @@ impl Rule for Ones {
             return Err(FormatError::invalid(format!("{} parameters instead of 4", params.len())).into());
         };
         let overflow = Overflow::ALL.get(small(overflow) as usize);
-        let overflow = *overflow.ok_or_else(|| FormatError::invalid("an overflow policy that is none"))?;
+        let overflow = *overflow.ok_or_else(|| FormatError::invalid("an unknown overflow policy"))?;
         Ones::new(cells, small(hashes), Options { counter_bits: small(counter_bits), overflow })
     }
 
@@ -239,19 +245,28 @@ impl Rule for Ones {
 /// A bit of the [bit view](Counting::bit_view) that has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flip {
-    /// Which bit.
+    /// The index of the bit.
     pub index: u64,
-    /// Its value now.
+    /// Its new value.
     pub set: bool,
 }
 
 impl Counting {
-    /// An empty filter of so many counters (m) and probes (k).
+    /// Creates an empty filter of `cells` counters (m) and `hashes` probes (k).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a number is out of range, or if there is not enough memory.
     pub fn new(cells: u64, hashes: u32, options: Options, hasher: Hasher) -> Result<Counting> {
         Counting::with_rule(Ones::new(cells, hashes, options)?, hasher)
     }
 
-    /// One bit per counter, set when the counter is not zero: the bits of the standard filter of the same keys.
+    /// Returns one bit per counter, set if the counter is not zero: the bits of the standard filter
+    /// of the same keys.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is not enough memory.
     pub fn bit_view(&self) -> Result<Words> {
         let mut bits = Words::zeroed(self.rule.cells.cells().div_ceil(LINE_BITS))?;
         let words = bits.words_mut();
@@ -261,7 +276,8 @@ impl Counting {
         Ok(bits)
     }
 
-    /// The standard filter of the same keys: bit for bit the one that would have come from inserting them.
+    /// Returns the standard filter of the same keys, bit for bit as if they had been inserted into
+    /// it.
     ///
     /// ```
     /// use umbel::Counting;
@@ -273,27 +289,38 @@ impl Counting {
     /// assert_eq!(bits.stats().bits, filter.stats().bits / 4);
     /// # Ok::<(), umbel::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is not enough memory.
     pub fn to_standard(&self) -> Result<Bloom<Standard>> {
         let layout = Standard::new(self.rule.cells.cells(), self.rule.hashes)?;
         Ok(Bloom::from_parts(layout, self.bit_view()?, self.head.clone()))
     }
 
-    /// Inserts `key`, and appends the bits of the [bit view](Counting::bit_view) that this has set to `flips`; `true`
-    /// when there are any, as the key was then certainly not there before.
+    /// Inserts `key` and appends the bits of the [bit view](Counting::bit_view) that this sets to
+    /// `flips`. Returns `true` if there are any: the key was then certainly not in the filter
+    /// before.
     ///
-    /// Whoever applies the flips to a copy of the bit view, in order, has the bit view of now.
+    /// A copy of the bit view stays identical to it if the flips are applied in order.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if a counter would overflow under
+    /// [`Overflow::Error`].
     pub fn insert_flips<K: Key + ?Sized>(&mut self, key: &K, flips: &mut Vec<Flip>) -> Result<bool> {
         let (rule, digest) = (self.rule, key.digest(&self.head.hasher));
         self.insert_cells(probes(&rule, digest), flips)
     }
 
-    /// Removes `key`, and appends the bits of the [bit view](Counting::bit_view) that this has cleared to `flips`.
+    /// Removes `key` and appends the bits of the [bit view](Counting::bit_view) that this clears to
+    /// `flips`.
     pub fn remove_flips<K: Key + ?Sized>(&mut self, key: &K, flips: &mut Vec<Flip>) -> Removed {
         let (rule, digest) = (self.rule, key.digest(&self.head.hasher));
         self.remove_cells(probes(&rule, digest), flips)
     }
 
-    /// Adds one to each of these cells, and appends the bits that this has set to `flips`.
+    /// Adds one to each of these cells and appends the bits that this sets to `flips`.
     fn insert_cells(
         &mut self,
         cells: impl Iterator<Item = At> + Clone,
@@ -309,7 +336,7 @@ impl Counting {
         Ok(flips.len() > before)
     }
 
-    /// Subtracts one from each of these cells, and appends the bits that this has cleared to `flips`.
+    /// Subtracts one from each of these cells and appends the bits that this clears to `flips`.
     fn remove_cells(&mut self, cells: impl Iterator<Item = At> + Clone, flips: &mut Vec<Flip>) -> Removed {
         let removed = take_key(&self.rule, self.words.words_mut(), cells.clone());
         if removed == Removed::Removed {
@@ -319,7 +346,8 @@ impl Counting {
         removed
     }
 
-    /// Appends a flip to `set` for each of these cells that is zero, once if it occurs twice.
+    /// For each of these cells that is zero, appends a flip to the value `set`; a cell that occurs
+    /// twice is appended once.
     fn push_empty(&self, cells: impl Iterator<Item = At>, set: bool, flips: &mut Vec<Flip>) {
         let (words, before) = (self.words.words(), flips.len());
         for At { cell: index, .. } in cells {

@@ -1,8 +1,8 @@
 //! The counting filter of Summary Cache: the cells of a key are slices of its MD5 digest.
 //!
-//! A filter is filled either by keys or by slices, never by both, because the cells of the one mean
-//! nothing to the other. A web cache fills one by slices, sends its bits to other caches and keeps
-//! their copies up to date with the flips.
+//! A filter is filled either by keys or by slices, never by both, because the two assign different
+//! cells to a key. A web cache fills a filter by slices, sends its bits to other caches, and keeps
+//! their copies up to date by sending the flips.
 
 use super::counters::{At, Rule};
 use super::{Counting, Flip, Ones};

@@ -1,4 +1,4 @@
-//! The examples of the literature, whose positions are given and not hashed.
+//! The examples of the literature, with given positions instead of hashed ones.
 
 use super::counters::{At, add, take};
 use super::*;
@@ -29,30 +29,31 @@ fn ten_counters_and_two_keys() {
         let (rule, mut words) = ones(10, overflow);
         assert!(add(&rule, &mut words, at(&x0)) && add(&rule, &mut words, at(&x1)));
         assert_eq!(values(&rule, &words), [0, 1, 0, 0, 2, 1, 0, 0, 1, 1]);
-        // The bits are those of the standard filter's example: y0 is out, y1 is a false positive.
+        // The bits are those of the standard filter's example: y0 is absent, y1 is a false
+        // positive.
         assert!(!contains(&rule, &words, &[0, 4, 8]) && contains(&rule, &words, &[1, 5, 8]));
         assert!(take(&rule, &mut words, at(&x0)));
         assert_eq!(values(&rule, &words), [0, 0, 0, 0, 1, 1, 0, 0, 1, 0]);
-        // Where clearing bits would have lost x1, it is still there.
+        // Clearing bits would have lost x1; with counters it is still there.
         assert!(contains(&rule, &words, &x1) && !contains(&rule, &words, &x0));
-        // Once more is refused, though position 4 is not zero, and changes nothing.
+        // A second removal is refused and changes nothing, although position 4 is not zero.
         assert!(!take(&rule, &mut words, at(&[4, 5, 1])));
         assert_eq!(values(&rule, &words), [0, 0, 0, 0, 1, 1, 0, 0, 1, 0]);
-        // A false positive passes the check, and takes x1 with it: what removal of non-members does.
+        // Removing a false positive passes the check and makes the filter forget x1.
         assert!(add(&rule, &mut words, at(&x0)) && take(&rule, &mut words, at(&[1, 5, 8])));
         assert!(!contains(&rule, &words, &x1));
     }
 }
 
 #[test]
-fn probes_that_meet_are_added_and_taken_as_often() {
+fn probes_that_share_a_cell_are_added_and_removed_separately() {
     for positions in [[7, 7, 8], [3, 3, 3], [0, 9, 0]] {
         let (rule, mut words) = ones(10, Overflow::Sticky);
         assert!(add(&rule, &mut words, at(&positions)));
         assert_eq!(values(&rule, &words).iter().sum::<u64>(), 3);
         assert!(take(&rule, &mut words, at(&positions)));
         assert!(words.iter().all(|word| *word == 0));
-        // One key with a single hit there is not enough to take two.
+        // A key with a single probe in this cell does not allow two to be removed.
         assert!(add(&rule, &mut words, at(&[positions[0], 1, 2])));
         let before = words.clone();
         assert!(!take(&rule, &mut words, at(&positions)));
@@ -61,7 +62,7 @@ fn probes_that_meet_are_added_and_taken_as_often() {
 }
 
 #[test]
-fn sixteen_in_and_fifteen_out() {
+fn overflow_policies_after_sixteen_insertions_and_fifteen_removals() {
     let x = [2, 5, 5];
     for (overflow, found) in [(Overflow::Sticky, true), (Overflow::Decrement, false)] {
         let (rule, mut words) = ones(10, overflow);
@@ -73,19 +74,20 @@ fn sixteen_in_and_fifteen_out() {
         assert_eq!(contains(&rule, &words, &[2]), found, "{overflow:?}");
         assert_eq!(rule.is_stuck(15), overflow == Overflow::Sticky);
     }
-    // Refused, and nothing of it has happened: 5 is full after seven, when 2 still has room.
+    // The insertion is refused and changes nothing: counter 5 is full after seven insertions, when
+    // counter 2 still has room.
     let (rule, mut words) = ones(10, Overflow::Error);
     (0..7).for_each(|_| assert!(add(&rule, &mut words, at(&x))));
     let before = words.clone();
     assert!(!add(&rule, &mut words, at(&x)));
     assert_eq!(words, before);
-    // A full counter is an exact one, and can be taken from.
+    // A full counter is still exact, and can be decremented.
     (0..7).for_each(|_| assert!(take(&rule, &mut words, at(&x))));
     assert!(words.iter().all(|word| *word == 0));
 }
 
 #[test]
-fn a_filter_of_sixteen_copies_by_its_own_positions() {
+fn overflow_policies_with_hashed_positions() {
     let build = |overflow| {
         let mut filter =
             Counting::new(1000, 5, Options { counter_bits: 4, overflow }, Hasher::fast(1)).unwrap();
@@ -101,9 +103,9 @@ fn a_filter_of_sixteen_copies_by_its_own_positions() {
     assert!(matches!(build(Overflow::Error), Err(Error::Full { kind: Kind::Counting, .. })));
 }
 
-/// In a cell that no insertions make, a key that is inserted may not be found.
+/// In a cell with a value that no insertions produce, an inserted key may not be found.
 #[test]
-fn cells_that_insertions_never_leave_are_refused() {
+fn cell_values_that_insertions_cannot_produce_are_refused() {
     for scheme in [Scheme::range(4), Scheme::set(&[8, 12]), Scheme::b_h(&[1, 4, 8, 13], 3, true)] {
         let mut filter = VariableIncrement::new(64, 4, scheme.clone(), Hasher::fast(3)).unwrap();
         let width = filter.rule().cells().width();
@@ -111,7 +113,7 @@ fn cells_that_insertions_never_leave_are_refused() {
         for value in 0..1 << width {
             filter.words.words_mut()[0] = value;
             refused += usize::from(filter.check_contents().is_err());
-            // Whoever is let in finds what he inserts.
+            // In contents that pass the check, every inserted key is found.
             if filter.check_contents().is_ok() {
                 for key in 0..8u64 {
                     let mut filter = filter.try_clone().unwrap();
@@ -124,7 +126,7 @@ fn cells_that_insertions_never_leave_are_refused() {
     }
 }
 
-/// A file is mapped before it is verified: whatever is in the cells, every method comes to an end.
+/// A file is mapped before it is verified, so every method must return whatever is in the cells.
 fn survives<R: Rule>(rule: R) {
     let mut filter = Counters::with_rule(rule, Hasher::fast(1)).unwrap();
     let mut state = 1u64;
@@ -140,7 +142,8 @@ fn survives<R: Rule>(rule: R) {
     for key in &keys {
         let before = filter.words.words().to_vec();
         if filter.remove(key) == Removed::Removed {
-            // Not all contents come from insertions, so this may be refused, but the way back is the way forth.
+            // Not all contents come from insertions, so this may be refused; otherwise it restores
+            // the cells exactly.
             if filter.insert(key).is_ok() {
                 assert_eq!(filter.words.words(), before);
             }
@@ -154,7 +157,7 @@ fn survives<R: Rule>(rule: R) {
 }
 
 #[test]
-fn any_contents_are_borne() {
+fn arbitrary_contents_do_no_harm() {
     for overflow in Overflow::ALL {
         survives(Ones::new(999, 3, Options { counter_bits: 5, overflow }).unwrap());
     }

@@ -1,22 +1,22 @@
 //! Semi-sorting: stores the four slots of a bucket in sorted order to save a bit per slot.
 //!
-//! The order of the slots in a bucket has no meaning, so it need not be stored. Four numbers of
-//! four bits in rising order have only C(19, 4) = 3876 states, which fit into 12 bits instead of
-//! 16.
+//! The order of the slots in a bucket has no meaning, so it need not be stored. Four sorted numbers
+//! of four bits each have only C(19, 4) = 3876 states, which fit in 12 bits instead of 16.
 //!
 //! # References
 //!
 //! * B. Fan, D. G. Andersen, M. Kaminsky and M. D. Mitzenmacher. *Cuckoo filter: practically better
 //!   than Bloom.* CoNEXT 2014. `FAKM14`
 
-/// The bits of a code.
+/// The width of a code.
 pub(super) const BITS: u32 = 12;
 
-/// How many codes there are: the multisets of four out of sixteen.
+/// The number of codes: the multisets of four out of sixteen.
 pub(super) const STATES: usize = 3876;
 
-/// The four nibbles of each code, the smallest in the lowest bits; codes are in the order of what they stand for, seen
-/// as one number with the smallest nibble first. The rest is never written, and read as an empty bucket.
+/// The four nibbles of each code, the smallest in the lowest bits. Codes are in the lexicographic
+/// order of their sorted nibbles. The entries from `STATES` on are never written, and decode to an
+/// empty bucket.
 static NIBBLES: [u16; 1 << BITS] = {
     let (mut nibbles, mut code) = ([0; 1 << BITS], 0);
     let mut a = 0;
@@ -41,7 +41,7 @@ static NIBBLES: [u16; 1 << BITS] = {
     nibbles
 };
 
-/// How many multisets of `size` of the numbers from `least` to 15 there are: C(15 - least + size, size).
+/// The number of multisets with `size` elements from `least` to 15: C(15 - least + size, size).
 const fn multisets(least: u64, size: u64) -> u64 {
     let (mut count, mut i) = (1, 1);
     while i <= size {
@@ -51,8 +51,9 @@ const fn multisets(least: u64, size: u64) -> u64 {
     count
 }
 
-/// `BEFORE[i][x]`: how many codes have a nibble below `x` at place `i`, if it could be any; of those that have at least
-/// `y` there, as all have whose nibble before it is `y`, it is a difference.
+/// `BEFORE[i][x]` is the number of ways to continue from place `i` with a nibble below `x` at that
+/// place, if it could be any number. The nibble is at least `y`, the one before it, so
+/// `BEFORE[i][x] - BEFORE[i][y]` of them precede the code with nibble `x`.
 static BEFORE: [[u16; 16]; 4] = {
     let (mut before, mut place) = ([[0; 16]; 4], 0);
     while place < 4 {
@@ -66,18 +67,17 @@ static BEFORE: [[u16; 16]; 4] = {
     before
 };
 
-/// Whether it is a code.
 pub(super) fn is_code(code: u64) -> bool {
     code < STATES as u64
 }
 
-/// The nibbles of a code; those of a code that nobody wrote are 0.
+/// Returns the nibbles of a code; an invalid code decodes to zeros.
 #[inline(always)]
 pub(super) fn decode(code: u64) -> u16 {
     NIBBLES[code as usize % NIBBLES.len()]
 }
 
-/// The code of four nibbles in rising order, the smallest in the lowest bits.
+/// Returns the code of four sorted nibbles, the smallest in the lowest bits.
 #[inline(always)]
 pub(super) fn encode(nibbles: u16) -> u64 {
     let (mut code, mut least) = (0, 0);

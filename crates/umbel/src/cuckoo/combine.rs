@@ -6,8 +6,8 @@ use crate::Result;
 use crate::algebra::{Algebra, Mismatch};
 
 impl Cuckoo {
-    /// Moves into another filter of the same shape whatever has a free slot there, and tells how many that were: for
-    /// chains of filters that became too many when keys were removed.
+    /// Moves every key that has a free slot in another filter of the same shape there, and returns
+    /// the number of moved keys. This shortens chains of filters after keys were removed.
     ///
     /// ```
     /// use umbel::Cuckoo;
@@ -18,6 +18,10 @@ impl Cuckoo {
     /// assert!(first.contains("apple") && second.is_empty());
     /// # Ok::<(), umbel::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if the two filters differ in shape or hash.
     pub fn pour(&mut self, into: &mut Cuckoo) -> Result<u64> {
         Mismatch::refuse(self.mismatch(into))?;
         let entries: Vec<(u64, u32)> = self.entries().collect();
@@ -48,8 +52,8 @@ impl Algebra for Cuckoo {
             .or_else(|| Mismatch::between_hashes(self.head.hasher.id(), other.head.hasher.id()))
     }
 
-    /// Becomes the multiset of both: what is in both is there twice. Refused when there is no room for all, or for the
-    /// copies of one key.
+    /// Becomes the multiset of both: a key that is in both is stored twice. Fails, and changes
+    /// nothing, if there is no room for all keys, or for all copies of one key.
     fn union(&mut self, other: &Cuckoo) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         let mut union = self.try_clone()?;
@@ -60,7 +64,8 @@ impl Algebra for Cuckoo {
         Ok(())
     }
 
-    /// Becomes the multiset of what is in both, each as often as in the one that has it less often.
+    /// Becomes the multiset of the keys that are in both. Each is stored as often as in the filter
+    /// that has fewer copies of it.
     fn intersect(&mut self, other: &Cuckoo) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         let mut common = self.try_clone()?;

@@ -1,4 +1,5 @@
-//! Lookups in both buckets of a key: the fastest search for each form of bucket, and tiles of keys.
+//! Lookups in both buckets of a key: the fastest search for each form of bucket, for single keys
+//! and for tiles of keys.
 
 use super::table::{Candidates, Table, low_bits};
 use super::{Cuckoo, codes};
@@ -7,12 +8,13 @@ use crate::sizing::cuckoo::Form;
 use crate::tile::{self, Lookup, Pair, Places, TILE, Tile, Tiled};
 use crate::{Answers, Batch, Digest};
 
-/// Whether a bucket holds a fingerprint.
+/// A way to search a bucket for a fingerprint.
 trait Search: Copy {
     fn finds(self, words: &[u64], bucket: u64, fingerprint: u32) -> bool;
 }
 
-/// In plain buckets, all slots of a word at once; a bucket is `N` words of equally many slots.
+/// Searches plain buckets, all slots of a word at once; a bucket is `N` words with equally many
+/// slots.
 #[derive(Clone, Copy)]
 struct InWords<const N: usize> {
     table: Table,
@@ -34,8 +36,9 @@ impl<const N: usize> Search for InWords<N> {
         let pattern = self.ones.wrapping_mul(fingerprint.into());
         let mut found = 0;
         for part in 0..N {
-            // The slots with this fingerprint become 0, and only if there is one a borrow reaches the top of a slot
-            // whose own top bit is clear.
+            // A slot with this fingerprint becomes 0. Subtracting 1 from every slot sets a top bit
+            // that was clear only through a borrow, and the first borrow comes from a slot that is
+            // 0.
             let slots = self.table.part::<N>(words, bucket, part) ^ pattern;
             found |=
                 slots.wrapping_sub(self.ones) & !slots & self.ones << (self.table.fingerprint_bits() - 1);
@@ -44,7 +47,7 @@ impl<const N: usize> Search for InWords<N> {
     }
 }
 
-/// In semi-sorted buckets of at most 64 bits.
+/// Searches semi-sorted buckets of at most 64 bits.
 #[derive(Clone, Copy)]
 struct InCodedWord {
     table: Table,
@@ -66,7 +69,7 @@ impl Search for InCodedWord {
     }
 }
 
-/// In longer semi-sorted buckets, slot by slot.
+/// Searches longer semi-sorted buckets, slot by slot.
 #[derive(Clone, Copy)]
 struct BySlot {
     table: Table,
@@ -79,7 +82,7 @@ impl Search for BySlot {
     }
 }
 
-/// Does something with the fastest search there is for a table.
+/// Runs `$action` with the fastest search for a table.
 macro_rules! with_search {
     ($table:expr, $search:ident => $action:expr) => {{
         let table = $table;
@@ -92,7 +95,7 @@ macro_rules! with_search {
                 let $search = InWords::<2>::new(table);
                 $action
             }
-            // At most eight slots of 32 bits.
+            // At most eight slots of 32 bits each.
             (Form::Plain, _) => {
                 let $search = InWords::<4>::new(table);
                 $action
@@ -109,7 +112,7 @@ macro_rules! with_search {
     }};
 }
 
-/// Whether one of the two buckets holds the fingerprint.
+/// Returns whether one of the two buckets holds the fingerprint.
 #[inline(always)]
 pub(super) fn finds(table: Table, words: &[u64], place: &Candidates) -> bool {
     with_search!(table, search => {
@@ -118,12 +121,12 @@ pub(super) fn finds(table: Table, words: &[u64], place: &Candidates) -> bool {
     })
 }
 
-/// A table as lookups by the tile see it.
+/// A table for lookups by tile.
 #[derive(Clone, Copy)]
 struct Buckets<T> {
     table: Table,
     search: T,
-    /// The fingerprint that has no place in the table.
+    /// The fingerprint that has no slot in the table.
     victim: Option<Candidates>,
 }
 
@@ -156,7 +159,7 @@ impl<T: Search> Lookup for Buckets<T> {
         for i in 0..TILE {
             prefetch_buckets(self.table, words, &at.next[i]);
             let Candidates { buckets: [first, second], fingerprint } = at.now[i];
-            // Both buckets, without a branch that cannot be predicted.
+            // Search both buckets, since a branch in between would be unpredictable.
             let found =
                 self.search.finds(words, first, fingerprint) | self.search.finds(words, second, fingerprint);
             answers |= u64::from(found) << i;
@@ -170,7 +173,7 @@ impl<T: Search> Lookup for Buckets<T> {
     }
 }
 
-/// Prefetches both buckets of a key. A bucket may lie across two cache lines.
+/// Prefetches both buckets of a key. A bucket may span two cache lines.
 #[inline(always)]
 pub(super) fn prefetch_buckets(table: Table, words: &[u64], place: &Candidates) {
     for bucket in place.buckets {
@@ -181,7 +184,7 @@ pub(super) fn prefetch_buckets(table: Table, words: &[u64], place: &Candidates) 
 }
 
 impl Cuckoo {
-    /// Looks up to 64 digests up.
+    /// Looks up as many as 64 digests.
     pub(super) fn find_tile(&self, tile: &[Digest]) -> u64 {
         let Cuckoo { table, victim, .. } = *self;
         with_search!(table, search => {
@@ -190,7 +193,7 @@ impl Cuckoo {
         })
     }
 
-    /// Looks a batch up.
+    /// Looks up a batch of keys.
     pub(super) fn find_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
         let Cuckoo { table, victim, .. } = *self;
         with_search!(table, search => {

@@ -14,25 +14,25 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! # When to take it
+//! # When to use it
 //!
-//! Take it to remove keys that are inserted once each, in about the memory of a Bloom filter: 10.6
+//! Use it to remove keys that are inserted once each, in about the memory of a Bloom filter: 10.6
 //! bits per key at 1 %, 13.8 at 0.1 %, and one bit per slot less when semi-sorted. Below a rate of
 //! about 0.4 % (2.5 % semi-sorted) it is smaller than a standard Bloom filter.
 //!
 //! A lookup reads two buckets, in two to four cache lines. Out of cache, a batch of lookups takes
-//! about five times as long as in a blocked Bloom filter. Insertions are slow in a table that is
-//! nearly full, where many fingerprints have to move. To store keys many times, take a
+//! about five times as long as in a blocked Bloom filter. Insertions are slow in a nearly full
+//! table, where many fingerprints have to move. To store keys many times, use a
 //! [quotient](crate::quotient) filter.
 //!
 //! # Duplicates, and a full table
 //!
 //! The filter is a multiset: a key that is inserted twice is stored twice and has to be removed
 //! twice. Its two buckets have room for 2b copies, where b is the number of slots in a bucket (8
-//! copies by default); the next copy is refused with [`Error::Full`]. A key for which no place can
-//! be found is refused, too. With distinct keys this happens only beyond the capacity. Many copies
-//! of many keys fill the table earlier, because copies crowd the same buckets. A refused insertion
-//! never loses another key.
+//! copies by default); the next copy is refused with [`Error::Full`]. A key that fits nowhere is
+//! refused, too. With distinct keys this happens only beyond the capacity. Many copies of many keys
+//! fill the table earlier, because copies crowd the same buckets. A refused insertion never loses
+//! another key.
 //!
 //! Remove only keys that were inserted: a non-member with the same fingerprint and bucket as a
 //! member would remove that member.
@@ -83,26 +83,35 @@ use crate::{
 };
 use table::Candidates;
 
-/// How many fingerprints move to make room for one, before it is given up.
+/// The largest number of fingerprints that move to make room for a new one.
 const MAX_KICKS: u32 = 500;
 
-/// A cuckoo filter.
+/// A cuckoo filter; see the [module documentation](self).
 pub struct Cuckoo {
     table: Table,
     words: Words,
-    /// The fingerprint for which no place was found, if there is one. While it waits here, only keys with a free slot
-    /// in one of their buckets are taken.
+    /// The fingerprint that found no free slot, if there is one. While it waits here, only keys
+    /// with a free slot in one of their buckets are accepted.
     victim: Option<Candidates>,
     head: Head,
 }
 
 impl Cuckoo {
-    /// An empty filter for `capacity` keys with a false-positive rate of at most `rate`, hashed with the fast hash.
+    /// Creates an empty filter for `capacity` keys with a false-positive rate of at most `rate`,
+    /// hashed with the fast hash.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `capacity` or `rate` is out of range, or if there is not enough memory.
     pub fn with_capacity(capacity: u64, rate: f64) -> Result<Cuckoo> {
         Cuckoo::build(&Spec::new(capacity, rate)?)
     }
 
-    /// An empty filter of exactly this shape.
+    /// Creates an empty filter of exactly this shape.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is not enough memory.
     pub fn with_table(table: Table, hasher: Hasher) -> Result<Cuckoo> {
         Cuckoo::with_head(table, Head::new(hasher))
     }
@@ -111,38 +120,46 @@ impl Cuckoo {
         Ok(Cuckoo { table, words: Words::zeroed(table.lines())?, victim: None, head })
     }
 
-    /// The shape.
+    /// Returns the shape of the table.
     pub fn table(&self) -> &Table {
         &self.table
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn words(&self) -> &Words {
         &self.words
     }
 
-    /// How many keys it holds, exactly; a key counts as often as it was inserted.
+    /// Returns the exact number of stored keys; a key counts as often as it was inserted.
     pub fn len(&self) -> u64 {
         self.head.inserted.unwrap_or_default()
     }
 
-    /// Whether it holds no key.
+    /// Returns whether the filter holds no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How often `key` was inserted, and whatever else has the same fingerprint and buckets.
+    /// Returns how often `key` was inserted, plus the insertions of all other keys with the same
+    /// fingerprint and buckets.
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u32 {
         self.count_digest(key.digest(self.hasher()))
     }
 
-    /// How often the key with this digest was inserted, and whatever else has the same fingerprint and buckets.
+    /// Returns how often the key with this digest was inserted, plus the insertions of all other
+    /// keys with the same fingerprint and buckets.
     pub fn count_digest(&self, digest: Digest) -> u32 {
         self.count_place(&self.table.place(digest))
     }
 
-    /// Inserts a key as [`insert_digest`](Insert::insert_digest) does, but moves so many fingerprints at most to make
-    /// room for it: with 0 it is taken only if there is a free slot in one of its buckets.
+    /// Inserts a key as [`insert_digest`](Insert::insert_digest) does, but moves at most `kicks`
+    /// fingerprints to make room for it. With 0, the key is accepted only if one of its buckets has
+    /// a free slot.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if there is no room for the key or for another copy
+    /// of it.
     pub fn insert_digest_within(&mut self, digest: Digest, kicks: u32) -> Result<bool> {
         self.put(self.table.place(digest), kicks)
     }
@@ -157,13 +174,13 @@ impl Cuckoo {
         self.victim.as_ref().is_some_and(|victim| victim.is_same(place))
     }
 
-    /// Everything in it: a bucket and a fingerprint each.
+    /// Iterates over all entries as pairs of bucket and fingerprint.
     fn entries(&self) -> impl Iterator<Item = (u64, u32)> {
         let victim = self.victim.map(|victim| (victim.buckets[0], victim.fingerprint));
         self.table.entries(self.words.words()).chain(victim)
     }
 
-    /// Inserts a fingerprint; `true` when none like it was there.
+    /// Inserts a fingerprint. Returns `true` if no equal one was there.
     #[inline(always)]
     fn put(&mut self, place: Candidates, kicks: u32) -> Result<bool> {
         let copies = self.count_place(&place);
@@ -181,11 +198,11 @@ impl Cuckoo {
         Ok(copies == 0)
     }
 
-    /// Takes a fingerprint out; `false` when there is none like it.
+    /// Removes a fingerprint. Returns `false` if no equal one is there.
     fn take(&mut self, place: &Candidates) -> bool {
         let (table, words) = (self.table, self.words.words_mut());
         if place.buckets.into_iter().any(|bucket| table.replace(words, bucket, place.fingerprint, 0)) {
-            // There is a free slot now, so whoever waits for one tries again.
+            // A slot is free now, so the waiting fingerprint tries again.
             self.victim = self.victim.filter(|victim| !table.settle(words, victim));
             self.victim = self.victim.and_then(|victim| wander(table, words, victim, MAX_KICKS));
         } else if self.is_victim(place) {
@@ -218,11 +235,12 @@ impl Cuckoo {
     }
 }
 
-/// Puts a fingerprint into a full bucket, in place of one that moves to its other bucket, in place of another if that
-/// is full, and so on. Returns the one that found no place in the end.
+/// Puts a fingerprint into a full bucket, in place of one that moves to its other bucket, which in
+/// turn displaces another if that bucket is full, and so on. Returns the fingerprint that found no
+/// free slot within `kicks` moves, if any.
 ///
-/// Which one has to move is a matter of chance, but the same chance for the same fingerprint, so that the same
-/// operations lead to the same bytes.
+/// The choice of the fingerprint that moves is pseudorandom, but seeded by the new fingerprint, so
+/// that the same operations lead to the same bytes.
 #[cold]
 fn wander(table: Table, words: &mut [u64], place: Candidates, kicks: u32) -> Option<Candidates> {
     let Candidates { buckets: [mut bucket, _], mut fingerprint } = place;
@@ -295,8 +313,8 @@ impl Structure for Cuckoo {
         &mut self.head
     }
 
-    /// Buckets, bits of a fingerprint, slots, form, and of the victim its fingerprint, which is 0 if there is none, and
-    /// the bucket it was last in.
+    /// The parameters of a file: buckets, fingerprint bits, slots, form, the fingerprint of the
+    /// victim (0 without one), and the bucket the victim was last in.
     fn params(&self) -> Vec<u64> {
         let Candidates { buckets: [bucket, _], fingerprint } = self.victim.unwrap_or_default();
         let form = match self.table.form() {
@@ -324,9 +342,7 @@ impl Structure for Cuckoo {
         };
         let table = Table::new(buckets, small(bits), small(slots), form)?;
         if fingerprint > table.fingerprints() || bucket >= buckets || (fingerprint == 0 && bucket != 0) {
-            return Err(
-                FormatError::invalid("a fingerprint that waits for a place cannot be of this table").into()
-            );
+            return Err(FormatError::invalid("its waiting fingerprint does not belong to its table").into());
         }
         let victim = (fingerprint != 0).then(|| table.place_in(bucket, small(fingerprint)));
         let words = parts.section(FINGERPRINTS, table.lines())?;
@@ -337,7 +353,8 @@ impl Structure for Cuckoo {
         Ok(Cuckoo { table, words, victim, head })
     }
 
-    /// There are as many fingerprints as keys, each bucket is one that a table would write, and nothing follows them.
+    /// Checks that there are as many fingerprints as keys, that every bucket is one that a table
+    /// would write, and that nothing follows the last bucket.
     fn check_contents(&self) -> Result<(), FormatError> {
         let (table, words) = (self.table, self.words.words());
         structure::check_tail(&self.words, table.bits())?;
@@ -346,7 +363,7 @@ impl Structure for Cuckoo {
             let contents = table.bucket(words, bucket);
             if !table.is_written(words, bucket) {
                 return Err(FormatError::invalid(format!(
-                    "bucket {bucket} is none that a filter would write"
+                    "bucket {bucket} has contents that no filter writes"
                 )));
             }
             keys += contents.iter().filter(|fingerprint| **fingerprint != 0).count() as u64;
@@ -380,7 +397,7 @@ impl Set for Cuckoo {
     }
 }
 
-/// The shape a specification leads to, and its plan.
+/// Returns the shape that a specification leads to, and its plan.
 fn plan(spec: &Spec) -> Result<(Table, Plan)> {
     let (Given { n, p, m, k }, options) = (spec.given(), &spec.options().cuckoo);
     if let Some(k) = k {
@@ -394,7 +411,7 @@ fn plan(spec: &Spec) -> Result<(Table, Plan)> {
         (Some(n), None, None) if options.fingerprint_bits.is_some() => {
             CuckooParams::for_fingerprints(n, options)?
         }
-        // The standard filter's rules say what is missing.
+        // The rules of the standard filter report the missing setting.
         _ => {
             let solved = spec.given().solve(spec.policy())?;
             CuckooParams::for_bits(solved.bits, solved.capacity, options)?
@@ -418,7 +435,7 @@ fn plan(spec: &Spec) -> Result<(Table, Plan)> {
     Ok((table, plan))
 }
 
-/// What stands for the number of hash functions.
+/// The number of buckets per key, reported as the number of hash functions.
 const BUCKETS_OF_A_KEY: u32 = 2;
 
 impl Filter for Cuckoo {
@@ -447,7 +464,7 @@ impl Filter for Cuckoo {
 
     fn stats(&self) -> Stats {
         let Cuckoo { table, victim, .. } = *self;
-        // Keys with the same fingerprint and buckets are one to whoever asks.
+        // Keys with the same fingerprint and buckets are indistinguishable in lookups.
         let groups = table.buckets() as f64 / 2.0 * table.fingerprints() as f64;
         let used = self.distinct() as f64;
         let distinct = (-used / groups).ln_1p() / (-1.0 / groups).ln_1p();
@@ -473,7 +490,7 @@ impl Filter for Cuckoo {
 }
 
 impl Cuckoo {
-    /// How many of the keys in it can be told apart.
+    /// Returns the number of stored keys that are distinguishable.
     fn distinct(&self) -> u64 {
         let (table, words) = (self.table, self.words.words());
         let mut distinct = 0;
@@ -484,7 +501,7 @@ impl Cuckoo {
             {
                 let place = table.place_in(bucket, *fingerprint);
                 let [_, other] = place.buckets;
-                // Those that are in both buckets count in the first.
+                // Fingerprints that are in both buckets count in the lower one.
                 let elsewhere = other < bucket && table.bucket(words, other).contains(fingerprint);
                 distinct += u64::from(!contents[..slot].contains(fingerprint) && !elsewhere);
             }

@@ -1,4 +1,4 @@
-//! The table: buckets of fingerprints, and their places in memory.
+//! The table: buckets of fingerprints, and their positions in memory.
 
 use super::codes;
 use crate::hash::{MULTIPLIER, reduce};
@@ -8,22 +8,25 @@ use crate::sizing::cuckoo::{self as sizing, Form};
 use crate::{Digest, Error, Result};
 use std::ops::Range;
 
-/// The most slots a bucket has.
+/// The largest number of slots in a bucket.
 const MAX_SLOTS: usize = 8;
 
-/// The fingerprints of a bucket, in rising order; 0 is an empty slot, and so are those that it does not have.
+/// The sorted fingerprints of a bucket; 0 marks an empty slot. Slots that the bucket does not have
+/// are 0, too.
 pub(super) type Bucket = [u32; MAX_SLOTS];
 
-/// The shape of a cuckoo filter: a description; the words that hold the fingerprints are handed in with each call.
+/// The shape of a cuckoo filter. It only describes the table: each call takes the words that hold
+/// the fingerprints.
 ///
-/// Everything about a key follows from its digest `d` alone, with the [probe stream](crate::hash::Stream) `x_0 = d`,
-/// `x_1 = d * C`:
+/// The place of a key is determined by its digest `d` alone, with the [probe
+/// stream](crate::hash::Stream) `x_0 = d`, `x_1 = d * C`:
 ///
 /// - its fingerprint of f bits is `1 + reduce(x_1, 2^f - 1)`, never 0;
 /// - its first bucket is `reduce(x_0, buckets)`;
-/// - its second bucket is `(H - first) mod buckets`, with an `H` that depends on the fingerprint only, so that either
-///   bucket and the fingerprint give the other one. That holds for any number of buckets, not only powers of two;
-///   an even number and an odd `H` make sure that the two are never the same.
+/// - its second bucket is `(H - first) mod buckets`, where `H` depends only on the fingerprint, so
+///   that either bucket and the fingerprint determine the other bucket. This works for any number
+///   of buckets, not only powers of two; with an even number of buckets and an odd `H`, the two are
+///   never the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
     buckets: u64,
@@ -33,8 +36,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// An even number of buckets with 1, 2, 4 or 8 slots (4 if semi-sorted) for fingerprints of 2 to 32 bits (4 to 32
-    /// if semi-sorted).
+    /// Creates a table with an even number of buckets of 1, 2, 4 or 8 slots (4 if semi-sorted) for
+    /// fingerprints of 2 to 32 bits (4 to 32 if semi-sorted).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a number is not one of these, or if the table has more than 2^48 bits.
     pub fn new(buckets: u64, fingerprint_bits: u32, slots: u32, form: Form) -> Result<Table> {
         sizing::check_bucket(fingerprint_bits, slots, form)?;
         let table = Table { buckets, fingerprint_bits, slots, form };
@@ -45,59 +52,59 @@ impl Table {
         Ok(table)
     }
 
-    /// How many buckets there are.
+    /// Returns the number of buckets.
     pub fn buckets(&self) -> u64 {
         self.buckets
     }
 
-    /// How many bits a fingerprint has.
+    /// Returns the number of bits in a fingerprint.
     pub fn fingerprint_bits(&self) -> u32 {
         self.fingerprint_bits
     }
 
-    /// How many slots a bucket has.
+    /// Returns the number of slots in a bucket.
     pub fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// How a bucket is coded.
+    /// Returns how buckets are encoded.
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// How many fingerprints there is room for.
+    /// Returns the number of slots in all buckets.
     pub fn cells(&self) -> u64 {
         self.buckets * u64::from(self.slots)
     }
 
-    /// The bits of all buckets.
+    /// Returns the size of all buckets in bits.
     pub fn bits(&self) -> u64 {
         self.buckets * self.bucket_bits()
     }
 
-    /// How many 64-byte lines they need.
+    /// Returns the number of 64-byte lines that the buckets need.
     pub fn lines(&self) -> u64 {
         self.bits().div_ceil(LINE_BITS)
     }
 
-    /// The bits of one bucket.
+    /// Returns the size of a bucket in bits.
     #[inline(always)]
     pub(super) fn bucket_bits(&self) -> u64 {
         sizing::bucket_bits(self.fingerprint_bits, self.slots, self.form)
     }
 
-    /// The largest fingerprint, which is also how many there are.
+    /// Returns the largest fingerprint, which is also the number of different fingerprints.
     #[inline(always)]
     pub(super) fn fingerprints(&self) -> u64 {
         (1 << self.fingerprint_bits) - 1
     }
 
-    /// The most cache lines a lookup touches: a bucket may begin in one and end in the next.
+    /// Returns the largest number of cache lines that a lookup touches: a bucket may span two.
     pub(super) fn lines_touched(&self) -> u32 {
         if LINE_BITS.is_multiple_of(self.bucket_bits()) { 2 } else { 4 }
     }
 
-    /// The place of a key.
+    /// Returns the fingerprint of a key and its two buckets.
     #[inline(always)]
     pub(super) fn place(&self, digest: Digest) -> Candidates {
         let x = digest.get();
@@ -105,7 +112,7 @@ impl Table {
         self.place_in(reduce(x, self.buckets), fingerprint)
     }
 
-    /// The place of a fingerprint one of whose buckets is known.
+    /// Returns the two buckets of a fingerprint from one of them.
     #[inline(always)]
     pub(super) fn place_in(&self, bucket: u64, fingerprint: u32) -> Candidates {
         let mixed = u64::from(fingerprint).wrapping_mul(MULTIPLIER);
@@ -115,27 +122,27 @@ impl Table {
         Candidates { buckets: [bucket, other], fingerprint }
     }
 
-    /// The bits of a bucket.
+    /// Returns the bit range of a bucket.
     #[inline(always)]
     pub(super) fn range(&self, bucket: u64) -> Range<u64> {
         let start = bucket * self.bucket_bits();
         start..start + self.bucket_bits()
     }
 
-    /// One of `N` equal parts of a bucket, each of which fits into a word.
+    /// Returns one of `N` equal parts of a bucket, each of which fits in a word.
     #[inline(always)]
     pub(super) fn part<const N: usize>(&self, words: &[u64], bucket: u64, part: usize) -> u64 {
         let bits = self.bucket_bits() / N as u64;
         read(words, bucket * self.bucket_bits() + part as u64 * bits, bits as u32)
     }
 
-    /// Whether a bucket fits into a word.
+    /// Returns whether a bucket fits in a word.
     #[inline(always)]
     fn fits_word(&self) -> bool {
         self.bucket_bits() <= 64
     }
 
-    /// The fingerprints of a bucket.
+    /// Returns the fingerprints of a bucket.
     #[inline(always)]
     pub(super) fn bucket(&self, words: &[u64], bucket: u64) -> Bucket {
         if self.fits_word() {
@@ -146,7 +153,7 @@ impl Table {
         self.decode(|offset, width| read(words, start + u64::from(offset), width))
     }
 
-    /// The fingerprints of a bucket of which `bits` gives so many bits from an offset on.
+    /// Decodes a bucket; `bits(offset, width)` returns `width` bits of it from `offset` on.
     #[inline(always)]
     fn decode(&self, bits: impl Fn(u32, u32) -> u64) -> Bucket {
         let (mut found, f) = (Bucket::default(), self.fingerprint_bits);
@@ -167,7 +174,7 @@ impl Table {
         found
     }
 
-    /// Writes a bucket, whose fingerprints are sorted.
+    /// Writes a bucket of sorted fingerprints.
     #[inline(always)]
     fn set_bucket(&self, words: &mut [u64], bucket: u64, contents: &[u32]) {
         let start = bucket * self.bucket_bits();
@@ -179,7 +186,7 @@ impl Table {
         self.encode(contents, |offset, width, value| write(words, start + u64::from(offset), width, value));
     }
 
-    /// Tells `put` what is at which offset of a bucket, in how many bits.
+    /// Encodes a bucket; `put(offset, width, value)` receives each part.
     #[inline(always)]
     fn encode(&self, contents: &[u32], mut put: impl FnMut(u32, u32, u64)) {
         let f = self.fingerprint_bits;
@@ -200,7 +207,8 @@ impl Table {
         }
     }
 
-    /// Puts `new` into a slot of a bucket that is `contents`, keeps it sorted, and returns what was there.
+    /// Puts `new` into a slot of the bucket with these contents, keeps the bucket sorted, and
+    /// returns the old fingerprint of the slot.
     #[inline(always)]
     fn put(&self, words: &mut [u64], bucket: u64, mut contents: Bucket, mut slot: usize, new: u32) -> u32 {
         let contents = &mut contents[..self.slots as usize];
@@ -217,7 +225,8 @@ impl Table {
         old
     }
 
-    /// Puts `new` where `old` is in a bucket, once; either may be 0, an empty slot. `false` when `old` is not there.
+    /// Replaces one occurrence of `old` in a bucket with `new`; either may be 0, an empty slot.
+    /// Returns `false` if `old` is not there.
     #[inline(always)]
     pub(super) fn replace(&self, words: &mut [u64], bucket: u64, old: u32, new: u32) -> bool {
         let contents = self.bucket(words, bucket);
@@ -228,28 +237,30 @@ impl Table {
         found.is_some()
     }
 
-    /// Puts `new` into a slot of a bucket, below [`Table::slots`], and returns what was there.
+    /// Puts `new` into a slot of a bucket and returns the old fingerprint. The slot is below
+    /// [`Table::slots`].
     #[inline(always)]
     pub(super) fn exchange(&self, words: &mut [u64], bucket: u64, slot: usize, new: u32) -> u32 {
         self.put(words, bucket, self.bucket(words, bucket), slot, new)
     }
 
-    /// Whether a bucket is such as [`Table::replace`] writes: sorted, and its code one of those there are.
+    /// Returns whether a bucket is one that [`Table::replace`] can write: sorted, with a valid
+    /// code.
     pub(super) fn is_written(&self, words: &[u64], bucket: u64) -> bool {
         let code =
             self.form == Form::Plain || codes::is_code(read(words, self.range(bucket).start, codes::BITS));
         code && self.bucket(words, bucket)[..self.slots as usize].is_sorted()
     }
 
-    /// How often a fingerprint is in its two buckets.
+    /// Returns how often a fingerprint is in its two buckets.
     #[inline(always)]
     pub(super) fn count(&self, words: &[u64], place: &Candidates) -> u32 {
         let pair = place.buckets.map(|bucket| self.bucket(words, bucket));
         pair.iter().flatten().map(|found| u32::from(*found == place.fingerprint)).sum()
     }
 
-    /// Puts a fingerprint into a free slot of its buckets; `false` when there is none. The emptier one is taken, which
-    /// halves the number of fingerprints that have to move later.
+    /// Puts a fingerprint into a free slot of the emptier of its buckets, which halves the number
+    /// of fingerprints that have to move later. Returns `false` if there is no free slot.
     #[inline(always)]
     pub(super) fn settle(&self, words: &mut [u64], place: &Candidates) -> bool {
         let [first, second] = place.buckets.map(|bucket| self.bucket(words, bucket));
@@ -258,7 +269,7 @@ impl Table {
         self.replace(words, place.buckets[emptier], 0, place.fingerprint)
     }
 
-    /// Every fingerprint with the bucket it is in, bucket by bucket.
+    /// Iterates over all fingerprints with the buckets they are in, bucket by bucket.
     pub(super) fn entries(self, words: &[u64]) -> impl Iterator<Item = (u64, u32)> {
         (0..self.buckets).flat_map(move |bucket| {
             let found = self.bucket(words, bucket).into_iter().filter(|fingerprint| *fingerprint != 0);
@@ -275,13 +286,14 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// Whether two keys cannot be told apart: then they have both buckets in common.
+    /// Returns whether two keys are indistinguishable: they have the same fingerprint and the same
+    /// two buckets.
     pub fn is_same(&self, other: &Candidates) -> bool {
         self.fingerprint == other.fingerprint && self.buckets.contains(&other.buckets[0])
     }
 }
 
-/// The lowest bits; fewer than 64 of them.
+/// Returns a mask of the lowest `width` bits, fewer than 64.
 #[inline(always)]
 pub(super) const fn low_bits(width: u32) -> u64 {
     (1 << width) - 1
@@ -294,7 +306,7 @@ fn read(words: &[u64], start: u64, width: u32) -> u64 {
         return 0;
     }
     let (word, shift) = ((start / 64) as usize, (start % 64) as u32);
-    // Without a branch: what bits that end in this word get from the next is cut off.
+    // Read both words without a branch: bits of the next word that are not needed are masked off.
     let next = words[(word + 1).min(words.len() - 1)];
     (words[word] >> shift | next << 1 << (63 - shift)) & !0 >> (64 - width)
 }

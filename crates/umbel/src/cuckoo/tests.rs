@@ -1,4 +1,4 @@
-//! What only the inside can see: buckets, places, and the fingerprint that waits.
+//! Tests of the internals: buckets, fingerprints and the victim.
 
 use super::*;
 use crate::file;
@@ -6,7 +6,7 @@ use crate::memory::LINE_WORDS;
 use crate::{AnyFilter, KeyRing, Level};
 use proptest::prelude::*;
 
-/// Digests in order, by a bijection that the table has nothing to do with.
+/// Returns the digest with this number, by a bijection that is independent of the table.
 fn digest(number: u64) -> Digest {
     let x = (number ^ number >> 27).wrapping_mul(0x3c79_ac49_2ba7_b653);
     let x = (x ^ x >> 33).wrapping_mul(0x1c69_b3f7_4ac4_ae35);
@@ -17,7 +17,7 @@ fn empty(buckets: u64, bits: u32, slots: u32, form: Form) -> Cuckoo {
     Cuckoo::with_table(Table::new(buckets, bits, slots, form).unwrap(), Hasher::default()).unwrap()
 }
 
-/// Every kind of table: one word or several to a bucket, with and without codes.
+/// Every form of table: one or several words per bucket, with and without codes.
 const SHAPES: [(u32, u32, Form); 14] = [
     (2, 1, Form::Plain),
     (9, 1, Form::Plain),
@@ -35,7 +35,8 @@ const SHAPES: [(u32, u32, Form); 14] = [
     (32, 4, Form::SemiSorted),
 ];
 
-/// A filter filled until a fingerprint waits for a place, and how many digests it took.
+/// Returns a filter filled until a fingerprint waits for a free slot, and the number of inserted
+/// digests.
 fn brimful(buckets: u64, bits: u32, slots: u32, form: Form) -> (Cuckoo, u64) {
     let (mut filter, mut number) = (empty(buckets, bits, slots, form), 0);
     while filter.victim.is_none() {
@@ -46,7 +47,7 @@ fn brimful(buckets: u64, bits: u32, slots: u32, form: Form) -> (Cuckoo, u64) {
 }
 
 #[test]
-fn either_bucket_and_the_fingerprint_give_the_other_bucket_which_is_never_the_same() {
+fn either_bucket_and_the_fingerprint_determine_the_other_bucket() {
     for buckets in [2, 4, 6, 10, 1000, 65536, 99_998, (1 << 40) + 2] {
         for bits in [2, 5, 8, 12, 32] {
             let table = Table::new(buckets, bits, 1, Form::Plain).unwrap();
@@ -65,8 +66,9 @@ fn either_bucket_and_the_fingerprint_give_the_other_bucket_which_is_never_the_sa
 
 #[test]
 fn fingerprints_and_buckets_are_uniform_and_independent() {
-    // 15 fingerprints, 30 pairs of buckets: a contingency table of 450 cells with 400 expected in each. The sum of squares
-    // has mean 449 and standard deviation 30; five of them are allowed.
+    // 15 fingerprints, 30 buckets: a contingency table of 450 cells with 400 expected in each. The
+    // chi-square statistic has mean 449 and standard deviation 30; five standard deviations are
+    // allowed.
     let table = Table::new(30, 4, 4, Form::Plain).unwrap();
     for which in [0, 1] {
         let mut seen = [0f64; 450];
@@ -83,7 +85,7 @@ proptest! {
     #![proptest_config(crate::fixed_cases())]
 
     #[test]
-    fn buckets_hold_what_is_put_into_them_and_the_others_stay(
+    fn writing_a_bucket_changes_no_other_bucket(
         shape in prop::sample::select(&SHAPES[..]),
         steps in prop::collection::vec((0..6u64, any::<prop::sample::Index>(), any::<u32>()), 1..100),
     ) {
@@ -92,7 +94,7 @@ proptest! {
         let mut words = vec![0u64; table.lines() as usize * LINE_WORDS];
         let mut naive = vec![vec![0u32; slots as usize]; 6];
         for (bucket, slot, new) in steps {
-            // Few different ones, so that they repeat.
+            // Few different fingerprints, so that they repeat.
             let new = ((u64::from(new % 5) * 0x3333_3333) & table.fingerprints()) as u32;
             let (slot, plain) = (slot.index(slots as usize), &mut naive[bucket as usize]);
             let old = std::mem::replace(&mut plain[slot], new);
@@ -113,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn any_contents_whatsoever_are_survived(
+    fn arbitrary_contents_do_no_harm(
         shape in prop::sample::select(&SHAPES[..]),
         buckets in 1..40u64,
         seed in any::<u64>(),
@@ -137,11 +139,11 @@ proptest! {
 }
 
 #[test]
-fn the_fingerprint_without_a_place_is_found_counted_kept_and_removed_like_any_other() {
+fn the_victim_is_found_counted_saved_and_removed_like_any_other_fingerprint() {
     for (bits, slots, form) in SHAPES.into_iter().filter(|(bits, ..)| *bits >= 8) {
         let (mut filter, number) = brimful(64, bits, slots, form);
         let waits = |number: &u64| filter.is_victim(&filter.table.place(digest(*number)));
-        let waiting = (0..number).find(waits).expect("it is one of those inserted");
+        let waiting = (0..number).find(waits).expect("the victim is one of the inserted keys");
         let all: Vec<Digest> = (0..number).map(digest).collect();
         for level in Level::available() {
             filter.set_level(level);
@@ -156,14 +158,14 @@ fn the_fingerprint_without_a_place_is_found_counted_kept_and_removed_like_any_ot
         let stats = filter.stats();
         assert_eq!((stats.used_cells, stats.details[2]), (number - 1, ("keys without a place", 1.0)));
 
-        // A file has it.
+        // A file preserves it.
         let bytes = file::to_bytes(&filter, &file::Options::default()).unwrap();
         let back = file::from_bytes(&bytes, &KeyRing::new()).unwrap().filter;
         let back = Cuckoo::try_from(AnyFilter::try_from(back).unwrap()).unwrap();
         assert_eq!((back.victim, back.len()), (filter.victim, number));
         assert!(all.iter().all(|digest| back.contains_digest(*digest)));
 
-        // It can be removed, unless another stands in a slot that cannot be told from it.
+        // It can be removed. Any fingerprints in slots that equal it go first.
         let mut without = filter.try_clone().unwrap();
         let copies = without.count_digest(digest(waiting));
         for _ in 0..copies {
@@ -173,7 +175,7 @@ fn the_fingerprint_without_a_place_is_found_counted_kept_and_removed_like_any_ot
         assert_eq!(without.remove_digest(digest(waiting)), Removed::NotPresent);
         without.check_contents().unwrap();
 
-        // It goes back into the table when others leave.
+        // It moves back into the table when others leave.
         for number in (0..number).filter(|number| *number != waiting).take(number as usize / 2) {
             assert_eq!(filter.remove_digest(digest(number)), Removed::Removed);
         }
@@ -186,7 +188,7 @@ fn the_fingerprint_without_a_place_is_found_counted_kept_and_removed_like_any_ot
 }
 
 #[test]
-fn the_fingerprint_without_a_place_takes_part_in_unions_and_intersections() {
+fn the_victim_takes_part_in_unions_and_intersections() {
     for buckets in [10, 20, 40] {
         let (full, count) = brimful(buckets, 12, 4, Form::Plain);
         let mut union = full.try_clone_empty().unwrap();
@@ -205,7 +207,7 @@ fn the_fingerprint_without_a_place_takes_part_in_unions_and_intersections() {
 }
 
 #[test]
-fn a_file_that_claims_what_cannot_be_is_refused() {
+fn invalid_parameters_and_contents_of_a_file_are_refused() {
     let (filter, _) = brimful(64, 8, 4, Form::Plain);
     let restore = |change: &dyn Fn(&mut Vec<u64>, &mut Head)| {
         let (mut params, mut head) = (filter.params(), filter.head.clone());
@@ -246,15 +248,15 @@ fn a_file_that_claims_what_cannot_be_is_refused() {
     };
     for form in [Form::Plain, Form::SemiSorted] {
         assert!(contents(form, &|_| ()).is_ok());
-        assert!(contents(form, &|words| words.fill(0)).is_err(), "a key less");
+        assert!(contents(form, &|words| words.fill(0)).is_err(), "one key fewer");
         assert!(contents(form, &|words| words[LINE_WORDS - 1] = 1).is_err(), "a bit beyond the table");
     }
     assert!(contents(Form::Plain, &|words| words[0] = words[0].reverse_bits() | 0xff).is_err());
-    assert!(contents(Form::SemiSorted, &|words| words[0] |= 0xfff).is_err(), "no code");
+    assert!(contents(Form::SemiSorted, &|words| words[0] |= 0xfff).is_err(), "an invalid code");
 }
 
 #[test]
-fn it_is_a_kind_like_the_others() {
+fn any_filter_supports_cuckoo_filters() {
     let mut filter = AnyFilter::build(Kind::Cuckoo, &Spec::new(1000, 0.01).unwrap()).unwrap();
     assert_eq!((filter.kind(), Kind::Cuckoo.number()), (Kind::Cuckoo, 11));
     filter.insert("apple").unwrap();

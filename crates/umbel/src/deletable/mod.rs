@@ -1,9 +1,9 @@
-//! Deletable Bloom filters: a standard filter from which most keys can be removed, for a quarter
-//! more memory instead of the fourfold memory of counters.
+//! Deletable Bloom filters: a standard filter from which most keys can be removed. It takes a
+//! quarter more memory; counters would take four times as much.
 //!
-//! The bits lie in regions, and each region has a *collision bit*. It is set as soon as any bit of
-//! the region is set a second time. In a region without collisions every set bit belongs to one
-//! key, so it can be cleared together with that key:
+//! The bits are divided into regions, and each region has a *collision bit*, which is set when any
+//! bit of the region is set a second time. In a region without collisions, every set bit belongs to
+//! one key, so it can be cleared together with that key:
 //!
 //! ```text
 //! bits         0 1 0 0 | 1 0 1 0 | 0 0 0 1 | 0 0 0 0
@@ -23,25 +23,25 @@
 //! assert_eq!(filter.remove("apple"), Removed::NotPresent);
 //! assert!(!filter.contains("apple") && filter.contains("pear"));
 //!
-//! // Twice in, every bit of it has been hit twice: it stays for good.
+//! // Inserted twice, it has hit each of its bits twice: it stays for good.
 //! filter.insert("pear");
 //! assert_eq!(filter.remove("pear"), Removed::NotDeletable);
 //! assert!(filter.contains("pear"));
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! # When to take it
+//! # When to use it
 //!
-//! Take it when memory is short and it is enough that *most* keys can be removed. It costs 12.0
-//! bits per key at 1 %, and lookups take as long as in a standard filter.
+//! Use it when memory is short and it is enough that *most* keys can be removed. It takes 12.0 bits
+//! per key at 1 %, and lookups take as long as in a standard filter.
 //!
 //! * With [four bits per region](sizing::deletable::REGION_BITS), about 90 % of the keys can be
 //!   removed from a filter that is full at 1 %, and 99.8 % from one at half its capacity. If every
-//!   key must be removable, take a [cuckoo](crate::cuckoo), [quotient](crate::quotient) or
+//!   key must be removable, use a [cuckoo](crate::cuckoo), [quotient](crate::quotient) or
 //!   [counting](crate::counting) filter.
 //! * Collision bits are never cleared. Keys that come and go leave their collisions behind, and
-//!   after enough rounds nothing can be removed any more. `deletability` reports the share of keys
-//!   that can still be removed; clearing the filter is the remedy.
+//!   after enough rounds no key can be removed any more. `deletability` estimates the fraction of
+//!   keys that can still be removed; clearing the filter is the remedy.
 //! * Remove only keys that were inserted. Removing a false positive clears bits of other keys.
 //! * A removed key is gone at once, but some of its bits may stay. They raise the rate a little and
 //!   count as keys in the estimated number of keys.
@@ -72,11 +72,12 @@ use crate::{
 };
 use std::convert::Infallible;
 
-/// What a deletable filter can be told in [`KindOptions`](crate::spec::KindOptions).
+/// The options of a deletable filter in [`KindOptions`](crate::spec::KindOptions).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// Filter bits for each collision bit: the fewer, the more keys can be removed, and the more memory it takes. See
-    /// [`REGION_BITS`](sizing::deletable::REGION_BITS), the default.
+    /// The number of filter bits for each collision bit. With fewer, more keys can be removed, but
+    /// the filter takes more memory. The default is
+    /// [`REGION_BITS`](sizing::deletable::REGION_BITS).
     pub region_bits: u64,
 }
 
@@ -86,10 +87,11 @@ impl Default for Options {
     }
 }
 
-/// A standard Bloom filter that knows in which regions of its bits keys have collided, so that keys can be removed by
-/// their bits elsewhere.
+/// A standard Bloom filter that records in which regions of its bits keys have collided, so that a
+/// key can be removed through its bits in other regions.
 ///
-/// Lookups and rate are those of the standard filter with the same bits; see the [module](self) for what removal can do.
+/// Lookups and rate are those of the standard filter with the same bits. The [module
+/// documentation](self) describes the limits of removal.
 pub struct Deletable {
     filter: Bloom<Standard>,
     regions: Regions,
@@ -97,15 +99,25 @@ pub struct Deletable {
 }
 
 impl Deletable {
-    /// An empty filter for `capacity` keys with a false-positive rate of `rate`, hashed with the fast hash.
+    /// Creates an empty filter for `capacity` keys with a false-positive rate of `rate`, hashed
+    /// with the fast hash.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `capacity` or `rate` is out of range, or if there is not enough memory.
     pub fn with_capacity(capacity: u64, rate: f64) -> Result<Deletable> {
         Deletable::build(&Spec::new(capacity, rate)?)
     }
 
-    /// An empty filter with these bits, in regions of `region_bits`; the last region may be shorter.
+    /// Creates an empty filter with these bits, in regions of `region_bits`; the last region may be
+    /// shorter.
     ///
-    /// In the letters of Rothenberg et al. 2010, a budget of m bits with r collision bits is
-    /// `Standard::new(m - r, k)` with regions of (m - r) / r, rounded up.
+    /// In the notation of Rothenberg et al. 2010, a budget of m bits with r collision bits is
+    /// `Standard::new(m - r, k)` with regions of (m - r) / r bits, rounded up.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `region_bits` is out of range, or if there is not enough memory.
     pub fn with_layout(layout: Standard, region_bits: u64, hasher: Hasher) -> Result<Deletable> {
         Deletable::with_head(layout, region_bits, Head::new(hasher))
     }
@@ -116,37 +128,42 @@ impl Deletable {
         Ok(Deletable { filter: Bloom::with_head(layout, head)?, regions, collisions })
     }
 
-    /// The standard filter of the same keys: this one without the regions that collided.
+    /// Returns the standard filter of the same keys: this one without its collision bits.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is not enough memory.
     pub fn to_standard(&self) -> Result<Bloom<Standard>> {
         self.filter.try_clone()
     }
 
-    /// Bits and hashes.
+    /// Returns the numbers of bits and hashes.
     pub fn layout(&self) -> &Standard {
         self.filter.layout()
     }
 
-    /// Filter bits of a region.
+    /// Returns the number of filter bits in a region.
     pub fn region_bits(&self) -> u64 {
         self.regions.bits
     }
 
-    /// How many regions there are (r).
+    /// Returns the number of regions (r).
     pub fn regions(&self) -> u64 {
         self.regions.count(*self.layout())
     }
 
-    /// In how many of them keys have collided. It never falls, whatever is removed.
+    /// Returns the number of regions with a collision. Removals never lower it.
     pub fn collided_regions(&self) -> u64 {
         self.collisions.count_ones()
     }
 
-    /// Which share of its keys can be removed, about, from the regions that have no collision and the number of keys.
+    /// Estimates the fraction of keys that can be removed, from the number of regions without a
+    /// collision and the number of keys.
     ///
-    /// A region without a collision has λ/(1+λ) of its cells set when there are λ hits to a cell. That makes f/(1+λ) the
-    /// share of hits in such regions, if f is the share of such regions: the
-    /// [formula](sizing::deletable::deletability) for a filter that was only filled, and still true after removals,
-    /// which leave fewer regions free.
+    /// With λ hits per cell, a region without a collision has λ/(1+λ) of its cells set. If f is the
+    /// fraction of such regions, f/(1+λ) of all hits are in them. This is the
+    /// [formula](sizing::deletable::deletability) for a filter that was only filled. It remains
+    /// true after removals, which leave fewer regions without a collision.
     pub fn deletability(&self) -> f64 {
         let free = 1.0 - self.collided_regions() as f64 / self.regions() as f64;
         let estimated = || self.filter.stats().estimate.estimate().map_or(f64::INFINITY, |keys| keys.value);
@@ -155,19 +172,23 @@ impl Deletable {
         at_least_one_of(free / (1.0 + load), self.layout().hashes())
     }
 
-    /// Which share of its keys can be removed when it has been filled with `n`, by
+    /// Predicts the fraction of keys that can be removed after `n` insertions, by
     /// [formula](sizing::deletable::deletability).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `n` is out of range.
     pub fn predicted_deletability(&self, n: u64) -> Result<f64> {
         let layout = self.layout();
         sizing::deletable::deletability(layout.bits(), self.regions(), n, layout.hashes())
     }
 
-    /// What the removal of `key` would answer, without removing it.
+    /// Returns the result that removing `key` would have, without removing it.
     pub fn would_remove<K: Key + ?Sized>(&self, key: &K) -> Removed {
         self.would_remove_digest(key.digest(self.hasher()))
     }
 
-    /// What the removal of the key with this digest would answer, without removing it.
+    /// Returns the result that removing the key with this digest would have, without removing it.
     pub fn would_remove_digest(&self, digest: Digest) -> Removed {
         let (words, collisions) = (self.filter.words().words(), self.collisions.words());
         self.regions.verdict(words, collisions, || self.layout().positions(digest))
@@ -178,7 +199,7 @@ impl Deletable {
         let regions = Regions::new(region_bits)?;
         let share = spec.given().m.map(|m| sizing::deletable::filter_bits(m, region_bits)).transpose()?;
         let params = spec.standard_part(share)?;
-        // A size that the caller has named is kept, as in the standard filter.
+        // A size set by the caller is kept, as in the standard filter.
         let stored = if share.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
         let layout = Standard::new(stored, params.hashes)?;
         let bits = params.bits + sizing::deletable::regions(params.bits, region_bits)?;
@@ -190,7 +211,7 @@ impl Deletable {
             stored_bits: stored + regions.count(layout),
             bytes: (layout.lines() + regions.lines(layout)) * LINE_BYTES as u64,
             hashes: params.hashes,
-            // Lookups have no use for the collision bits.
+            // Lookups do not read the collision bits.
             lines_touched: params.hashes,
             rate_asked: spec.given().p.unwrap_or(params.rate),
             rate: params.rate,
@@ -198,7 +219,7 @@ impl Deletable {
         Ok((layout, plan))
     }
 
-    /// Asks for the memory of a tile, if it has to come from afar.
+    /// Prefetches the memory of a tile if the filter is larger than the cache.
     fn prefetch(&self, tile: &[Digest]) {
         let words = self.filter.words().words();
         if words.len() >= OUT_OF_CACHE {
@@ -209,19 +230,19 @@ impl Deletable {
         }
     }
 
-    /// Bits and collision bits, to be changed.
+    /// Returns the bits and the collision bits for changes.
     fn cells(&mut self) -> (&mut [u64], &mut [u64]) {
         (self.filter.words_mut(), self.collisions.words_mut())
     }
 }
 
-/// The division of the bits into regions, and what is done with the bits of a key.
+/// The division of the bits into regions, and the operations on the bits of a key.
 ///
-/// What it keeps true, however keys come and go: each cell of a region without a collision is hit at most once by the
-/// keys that are in.
+/// The invariant, whatever is inserted and removed: each cell of a region without a collision is
+/// hit at most once by the keys in the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Regions {
-    /// Of each, but perhaps the last.
+    /// The size of each region in bits; the last may be smaller.
     bits: u64,
 }
 
@@ -235,7 +256,7 @@ impl Regions {
         layout.bits().div_ceil(self.bits)
     }
 
-    /// The memory of the collision bits.
+    /// Returns the number of lines for the collision bits.
     fn lines(self, layout: Standard) -> u64 {
         self.count(layout).div_ceil(LINE_BITS)
     }
@@ -245,14 +266,15 @@ impl Regions {
         position / self.bits
     }
 
-    /// Whether one of the bits was not yet set. Two hashes of one key at one cell are a collision, too: so insertion does
-    /// not depend on order, and removal need not compare positions.
+    /// Sets the bits of a key and returns whether one of them was clear. Two hashes of one key at
+    /// the same cell are a collision, too, so the result does not depend on the order of insertions
+    /// and removal does not have to compare positions.
     #[inline(always)]
     fn insert(self, words: &mut [u64], collisions: &mut [u64], positions: impl Iterator<Item = u64>) -> bool {
         let mut new = false;
         for position in positions {
             let hit_before = bits::set(words, position);
-            // Every other bit of a full filter is set: a branch would be mispredicted as often.
+            // Half of the bits of a full filter are set, so a branch would often be mispredicted.
             bits::or(collisions, self.region_of(position), hit_before);
             new |= !hit_before;
         }
@@ -275,7 +297,7 @@ impl Regions {
         }
     }
 
-    /// Takes a key out, if that is the verdict.
+    /// Removes a key if the verdict allows it.
     fn remove<I: Iterator<Item = u64>>(
         self,
         words: &mut [u64],
@@ -312,7 +334,8 @@ impl Structure for Deletable {
         Ok(Deletable::shape(spec)?.1)
     }
 
-    /// That of a standard filter with the same bits; the collision bits take no part.
+    /// Predicts the rate of a standard filter with the same bits; the collision bits do not affect
+    /// it.
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         self.filter.predicted_rate(n)
     }
@@ -462,8 +485,8 @@ impl Algebra for Deletable {
         self.filter.mismatch(&other.filter).or_else(regions)
     }
 
-    /// A bit that both have set was hit twice: that makes the same collisions as if all keys had been inserted into one.
-    /// A key of both can no longer be removed.
+    /// A bit that is set in both was hit twice, so the result has the same collisions as if all
+    /// keys had been inserted into one filter. A key that is in both can no longer be removed.
     fn union(&mut self, other: &Deletable) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         let regions = self.regions;
@@ -477,8 +500,8 @@ impl Algebra for Deletable {
         self.filter.union(&other.filter)
     }
 
-    /// Keys of both can be removed afterwards, and no others may be: a cell that two keys of both share was hit twice in
-    /// each of the two, so that a region needs a collision only if both have one.
+    /// Only keys that are in both may be removed afterwards. A cell that two such keys share was
+    /// hit twice in each filter, so a region needs a collision bit only if it has one in both.
     fn intersect(&mut self, other: &Deletable) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         self.collisions.merge(&other.collisions, |a, b| a & b);

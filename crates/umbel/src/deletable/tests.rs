@@ -1,9 +1,9 @@
-//! Worked examples by their positions, and files that make no sense.
+//! Worked examples by their positions, and invalid files.
 
 use super::*;
 use crate::Error;
 
-/// Ten bits with the positions given by hand, in regions of two.
+/// A filter of ten bits with given positions, in regions of two bits.
 struct Toy {
     words: [u64; 1],
     collisions: [u64; 1],
@@ -41,11 +41,11 @@ const X0: &[u64] = &[1, 4, 9];
 const X1: &[u64] = &[4, 5, 8];
 
 #[test]
-fn clearing_bits_of_a_standard_filter_loses_other_keys_and_a_deletable_one_keeps_them() {
+fn clearing_bits_of_a_standard_filter_loses_keys_that_a_deletable_filter_keeps() {
     assert_eq!(Toy::new(&[X0]).shown(), "0100100001");
     let mut toy = Toy::new(&[X0, X1]);
     assert_eq!(toy.shown(), "0100110011");
-    assert!(!toy.contains(&[0, 4, 8]) && toy.contains(&[1, 5, 8]), "a no, and a false positive");
+    assert!(!toy.contains(&[0, 4, 8]) && toy.contains(&[1, 5, 8]), "a true negative, and a false positive");
 
     let mut naive = toy.words;
     X0.iter().for_each(|position| bits::clear(&mut naive, *position));
@@ -53,7 +53,7 @@ fn clearing_bits_of_a_standard_filter_loses_other_keys_and_a_deletable_one_keeps
     assert!(!X1.iter().all(|position| bits::is_set(&naive, *position)), "a false negative");
 
     assert_eq!(toy.remove(X0), Removed::Removed);
-    // Position 4 is in a region with a collision, and stays.
+    // Position 4 is in a region with a collision, so it stays set.
     assert_eq!((toy.shown().as_str(), digits(&toy.collisions, 5).as_str()), ("0000110010", "00100"));
     assert!(toy.contains(X1) && !toy.contains(X0));
     assert_eq!(toy.remove(X0), Removed::NotPresent);
@@ -61,7 +61,7 @@ fn clearing_bits_of_a_standard_filter_loses_other_keys_and_a_deletable_one_keeps
 
 #[test]
 fn a_key_stays_deletable_through_its_other_bit() {
-    // The figure of the literature: entry 3 is hit by x and by y.
+    // The figure of the literature: x and y both hit entry 3.
     let (x, y) = ([2, 7], [2, 5]);
     let mut toy = Toy::new(&[&x, &y]);
     assert_eq!((toy.shown().as_str(), digits(&toy.collisions, 5).as_str()), ("0010010100", "01000"));
@@ -73,18 +73,18 @@ fn a_key_stays_deletable_through_its_other_bit() {
 }
 
 #[test]
-fn what_collides_everywhere_is_not_deletable_and_nothing_changes() {
+fn a_key_with_collisions_in_all_regions_is_not_deletable() {
     let mut toy = Toy::new(&[X0, X0]);
     let before = (toy.words, toy.collisions);
     assert_eq!(toy.remove(X0), Removed::NotDeletable);
     assert_eq!((toy.words, toy.collisions), before);
-    // A key that meets itself collides with itself.
+    // A key whose hashes share a cell collides with itself.
     assert_eq!(Toy::new(&[&[3, 3]]).remove(&[3, 3]), Removed::NotDeletable);
     let mut toy = Toy::new(&[&[3, 3, 8]]);
     assert_eq!((toy.remove(&[3, 3, 8]), toy.shown().as_str()), (Removed::Removed, "0001000000"));
 }
 
-/// What a file would hold of an empty filter with these parameters.
+/// Restores an empty filter from these parameters and sections.
 fn restore(params: &[u64], sections: &[(u32, u64)]) -> Result<Deletable> {
     let sections: Vec<_> =
         sections.iter().map(|(what, lines)| (*what, Words::zeroed(*lines).unwrap())).collect();
@@ -93,10 +93,10 @@ fn restore(params: &[u64], sections: &[(u32, u64)]) -> Result<Deletable> {
 }
 
 #[test]
-fn files_that_make_no_sense_are_refused() {
+fn invalid_parameters_of_a_file_are_refused() {
     let good = restore(&[1000, 7, 4], &[(BITS, 2), (COLLISIONS, 1)]).unwrap();
     assert_eq!((good.regions(), good.layout().hashes()), (250, 7));
-    // Regions longer than the filter make one region.
+    // Regions longer than the filter result in a single region.
     assert_eq!(restore(&[1000, 7, 1 << 48], &[(BITS, 2), (COLLISIONS, 1)]).unwrap().regions(), 1);
     for (params, sections) in [
         (&[1000, 7][..], &[(BITS, 2), (COLLISIONS, 1)][..]),
@@ -122,7 +122,7 @@ fn files_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn bits_beyond_the_last_region_are_noticed() {
+fn bits_beyond_the_last_region_are_detected() {
     let mut filter = restore(&[1000, 7, 4], &[(BITS, 2), (COLLISIONS, 1)]).unwrap();
     assert!(filter.check_contents().is_ok());
     bits::set(filter.collisions.words_mut(), 249);

@@ -1,9 +1,9 @@
 //! Floom filters: a standard Bloom filter with a table of the *patterns* of regions that its keys
-//! have hit. **It is here to be measured, and it loses.** Take a standard or blocked Bloom filter
+//! have hit. **It is here to be measured, and it loses.** Use a standard or blocked Bloom filter
 //! instead.
 //!
-//! The bits lie in b regions. The regions that the k positions of a key fall into make a pattern,
-//! and the table has a bit for each of the 2^b patterns:
+//! The bits are divided into b regions. The regions that the k positions of a key fall into form a
+//! pattern, and the table has a bit for each of the 2^b patterns:
 //!
 //! ```text
 //! regions                     4     3     2     1     0
@@ -11,9 +11,9 @@
 //! pattern                     1     0     1     0     1    = 21: sets bit 21 of 2^5 = 32
 //! ```
 //!
-//! A non-member is reported only if its bits are set *and* some key had its pattern. This lowers
-//! the rate, but the memory of the table would lower it more as ordinary bits: a standard filter of
-//! the same total size is at least as good for every size, rate and number of regions.
+//! A non-member is a false positive only if its bits are set *and* some key had its pattern. This
+//! lowers the rate, but the memory of the table would lower it more as ordinary bits: a standard
+//! filter of the same total size is at least as good for every size, rate and number of regions.
 //!
 //! | n, at p = 0.01 with b = 16 | standard, M bits | Floom, M + 65 536 bits | standard of as many bits |
 //! | --- | --- | --- | --- |
@@ -23,9 +23,9 @@
 //! | 100 000 | 0.01004 | 0.009643 | 0.007301 |
 //! | 300 000 | 0.01004 | 0.010026 | 0.009015 |
 //!
-//! Most of the table is wasted, too. A key hits at most k regions, so that with k = 7 only 26 332
-//! of the 65 536 patterns can occur. The option [`ranked`](Options::ranked) leaves the others out,
-//! and the filter still loses. A lookup that passes its k probes also reads one line of the table.
+//! Most of the table is wasted, too. A key hits at most k regions, so with k = 7 only 26 332 of the
+//! 65 536 patterns can occur. The option [`ranked`](Options::ranked) leaves the others out, and the
+//! filter still loses. A lookup that passes its k probes also reads one line of the table.
 //!
 //! ```
 //! use umbel::floom::Floom;
@@ -34,7 +34,7 @@
 //! filter.insert("apple");
 //! assert!(filter.contains("apple") && !filter.contains("pear"));
 //!
-//! // The same memory as a standard filter.
+//! // A standard filter with the same memory is better.
 //! let bits = filter.stats().bits;
 //! assert!(rate::classic(bits, 100_000, 7)? < umbel::internals::Structure::predicted_rate(&filter, 100_000)?);
 //! # Ok::<(), umbel::Error>(())
@@ -66,23 +66,25 @@ use crate::{
 use patterns::Patterns;
 use std::convert::Infallible;
 
-/// What a Floom filter can be told in [`KindOptions`](crate::spec::KindOptions).
+/// The options of a Floom filter in [`KindOptions`](crate::spec::KindOptions).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// b: how many regions, 1 to 24. Unless it is given,
-    /// [by the size of the filter](sizing::floom::default_regions).
+    /// The number of regions, b, from 1 to 24. The default [depends on the size of the
+    /// filter](sizing::floom::default_regions).
     pub regions: Option<u32>,
-    /// Only patterns that a key can have get a bit: a table 2.5 times (b = 16, k = 7) to 48 times (b = 20, k = 5)
-    /// smaller, and a little more work to find it.
+    /// Whether only patterns that a key can have get a bit. The table is then 2.5 times (b = 16, k
+    /// = 7) to 48 times (b = 20, k = 5) smaller, and finding a bit takes a little more work.
     pub ranked: bool,
-    /// A position on the boundary of two regions belongs to the lower, as in the program that the published figures come
-    /// from: the smallest j with position ≤ ⌊j M / b⌋.
+    /// Whether a position on the boundary of two regions belongs to the lower one, as in the
+    /// program behind the published figures: the region is the smallest j with position ≤ ⌊j M /
+    /// b⌋.
     pub compat: bool,
 }
 
 /// A standard Bloom filter with a table of the patterns of regions that its keys have hit.
 ///
-/// A filter of this kind is no better than a standard one of the same memory; see the [module](self).
+/// It is never better than a standard filter of the same size; see the [module
+/// documentation](self).
 pub struct Floom {
     filter: Bloom<Standard>,
     patterns: Patterns,
@@ -90,12 +92,21 @@ pub struct Floom {
 }
 
 impl Floom {
-    /// An empty filter for `capacity` keys with a false-positive rate of `rate`, hashed with the fast hash.
+    /// Creates an empty filter for `capacity` keys with a false-positive rate of `rate`, hashed
+    /// with the fast hash.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `capacity` or `rate` is out of range, or if there is not enough memory.
     pub fn with_capacity(capacity: u64, rate: f64) -> Result<Floom> {
         Floom::build(&Spec::new(capacity, rate)?)
     }
 
-    /// An empty filter with these bits.
+    /// Creates an empty filter with these bits.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the number of regions is out of range, or if there is not enough memory.
     pub fn with_layout(layout: Standard, options: &Options, hasher: Hasher) -> Result<Floom> {
         Floom::with_patterns(Patterns::new(layout, options)?, Head::new(hasher))
     }
@@ -105,27 +116,31 @@ impl Floom {
         Ok(Floom { filter, patterns, seen: Words::zeroed(patterns.lines())? })
     }
 
-    /// The standard filter of the same keys: this one without its table.
+    /// Returns the standard filter of the same keys: this one without its table.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is not enough memory.
     pub fn to_standard(&self) -> Result<Bloom<Standard>> {
         self.filter.try_clone()
     }
 
-    /// Bits and hashes.
+    /// Returns the numbers of bits and hashes.
     pub fn layout(&self) -> &Standard {
         self.filter.layout()
     }
 
-    /// How many regions there are (b).
+    /// Returns the number of regions (b).
     pub fn regions(&self) -> u32 {
         self.patterns.regions()
     }
 
-    /// Bits of the table.
+    /// Returns the number of bits in the table.
     pub fn pattern_bits(&self) -> u64 {
         self.patterns.bits()
     }
 
-    /// How many patterns its keys have had.
+    /// Returns the number of different patterns that keys have had.
     pub fn seen_patterns(&self) -> u64 {
         self.seen.count_ones()
     }
@@ -137,7 +152,7 @@ impl Floom {
             Some(budget) => beside_the_table(spec, budget)?,
         };
         let regions = options.regions.unwrap_or_else(|| default_regions(spec, params.bits));
-        // A size that the caller has named is kept, as in the standard filter.
+        // A size set by the caller is kept, as in the standard filter.
         let stored = if known.m.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
         let layout = Standard::new(stored, params.hashes)?;
         let patterns = Patterns::new(layout, &Options { regions: Some(regions), ..*options })?;
@@ -158,32 +173,33 @@ impl Floom {
         Ok((patterns, plan))
     }
 
-    /// Whether the pattern of a digest has been seen.
+    /// Returns whether a key with the pattern of this digest was inserted.
     #[inline]
     fn has_seen(&self, digest: Digest) -> bool {
         bits::is_set(self.seen.words(), self.patterns.of_digest(digest))
     }
 
-    /// The probability that a stranger has a pattern that has been seen.
+    /// Returns the probability that a non-member has a pattern that was seen.
     fn seen_share(&self) -> f64 {
         let Ok(each) = sizing::floom::pattern_probabilities(self.regions(), self.layout().hashes()) else {
             return 1.0;
         };
         let regions_hit = self.patterns.regions_hit();
-        // A pattern that no key can have has none.
+        // The probability of a pattern that no key can have is 0.
         let probability = |index| each.get(regions_hit(index)).copied().unwrap_or(0.0);
         bits::ones(self.seen.words()).map(probability).sum()
     }
 }
 
-/// Without a number of regions, what follows from the size: of a budget that was given, as that is what does not
-/// change while it is shared out.
+/// Returns the default number of regions, which depends on the size. It is computed from the budget
+/// if there is one, because `bits` changes while the budget is divided.
 fn default_regions(spec: &Spec, bits: u64) -> u32 {
     sizing::floom::default_regions(spec.given().m.unwrap_or(bits))
 }
 
-/// The largest standard filter that fits into a budget together with its table. The table of ranked patterns grows with
-/// k, and k with the bits that the table leaves, so that they are found by bisection.
+/// Finds the largest standard filter that fits in a budget together with its table. The table of
+/// ranked patterns grows with k, and k grows with the bits that the table leaves, so the size is
+/// found by bisection.
 fn beside_the_table(spec: &Spec, budget: u64) -> Result<sizing::Params> {
     let options = &spec.options().floom;
     let regions = options.regions.unwrap_or_else(|| default_regions(spec, budget));
@@ -192,7 +208,8 @@ fn beside_the_table(spec: &Spec, budget: u64) -> Result<sizing::Params> {
         let hashes = spec.standard_part(Some(bits))?.hashes;
         Ok(bits + sizing::floom::pattern_bits(regions, hashes, options.ranked)?)
     };
-    // Bits that make no filter fit as well; what is wrong with them is said at the end.
+    // Sizes that make no valid filter count as fitting; `standard_part` reports the error at the
+    // end.
     let fits = |bits| total(bits).map_or(true, |total| total <= budget);
     match sizing::greatest(1..=budget, fits) {
         Some(bits) if bits >= regions.into() => spec.standard_part(Some(bits)),
@@ -223,7 +240,8 @@ impl Structure for Floom {
         Ok(Floom::shape(spec)?.1)
     }
 
-    /// The standard filter's, times the probability that a stranger's pattern has been seen.
+    /// The rate of the standard filter times the probability that the pattern of a non-member was
+    /// seen.
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         let layout = self.layout();
         sizing::floom::rate(layout.bits(), n, layout.hashes(), self.regions())
@@ -378,14 +396,14 @@ impl Algebra for Floom {
         self.filter.union(&other.filter)
     }
 
-    /// The pattern of a key of both has been seen in both.
+    /// A key that is in both filters has its pattern in both tables.
     fn intersect(&mut self, other: &Floom) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         self.seen.merge(&other.seen, |a, b| a & b);
         self.filter.intersect(&other.filter)
     }
 
-    /// From the bits alone.
+    /// Estimated from the bits alone.
     fn overlap(&self, other: &Floom) -> Result<Option<Overlap>> {
         Mismatch::refuse(self.mismatch(other))?;
         self.filter.overlap(&other.filter)

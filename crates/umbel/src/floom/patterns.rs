@@ -1,4 +1,4 @@
-//! The table of patterns: finds the bit that belongs to the pattern of a key.
+//! The table of patterns, and the mapping from a key to its bit in it.
 
 use super::Options;
 use crate::file::FormatError;
@@ -6,10 +6,10 @@ use crate::memory::LINE_BITS;
 use crate::sizing::floom::{self, MAX_REGIONS};
 use crate::{Digest, Error, Layout, Result, Standard};
 
-/// One more than the most regions.
+/// One more than the largest number of regions.
 const ROWS: usize = MAX_REGIONS as usize + 1;
 
-/// C(n,j) for all n up to the most regions.
+/// C(n, j) for all n up to the largest number of regions.
 const BINOMIALS: [[u32; ROWS]; ROWS] = {
     let mut table = [[0; ROWS]; ROWS];
     let mut n = 0;
@@ -28,14 +28,14 @@ const BINOMIALS: [[u32; ROWS]; ROWS] = {
 const RANKED: u64 = 1;
 const COMPAT: u64 = 2;
 
-/// The regions of a filter, and the table of the patterns that they make.
+/// The regions of a filter, and the table of their patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Patterns {
     layout: Standard,
     regions: u32,
     ranked: bool,
     compat: bool,
-    /// Patterns that a key can have.
+    /// The number of patterns that a key can have.
     reachable: u64,
 }
 
@@ -63,7 +63,7 @@ impl Patterns {
         u64::from(self.ranked) * RANKED + u64::from(self.compat) * COMPAT
     }
 
-    /// For people.
+    /// Returns the name of the options for messages.
     pub fn form(&self) -> &'static str {
         match (self.ranked, self.compat) {
             (false, false) => "plain",
@@ -85,7 +85,7 @@ impl Patterns {
         self.reachable
     }
 
-    /// Bits of the table.
+    /// Returns the number of bits in the table.
     pub fn bits(&self) -> u64 {
         if self.ranked { self.reachable } else { 1 << self.regions }
     }
@@ -94,7 +94,8 @@ impl Patterns {
         self.bits().div_ceil(LINE_BITS)
     }
 
-    /// ⌊position b / M⌋; in compat form one less where that is exact. Positions are below 2^48, so nothing overflows.
+    /// Returns the region of a position, ⌊position b / M⌋. In the compat form it is one less where
+    /// the division is exact. Positions are below 2^48, so the product does not overflow.
     #[inline(always)]
     pub fn region(&self, position: u64) -> u64 {
         let scaled = position * u64::from(self.regions);
@@ -102,26 +103,27 @@ impl Patterns {
         scaled / self.layout.bits()
     }
 
-    /// The regions of these positions, a bit for each.
+    /// Returns the pattern of these positions, with one bit per region.
     #[inline(always)]
     pub fn pattern(&self, positions: impl Iterator<Item = u64>) -> u32 {
         positions.fold(0, |pattern, position| pattern | 1 << self.region(position))
     }
 
-    /// The bit of a pattern in the table.
+    /// Returns the index of a pattern's bit in the table.
     #[inline(always)]
     pub fn index(&self, pattern: u32) -> u64 {
         if self.ranked { self.rank(pattern) } else { pattern.into() }
     }
 
-    /// The bit of a digest's pattern in the table.
+    /// Returns the index of the bit for a digest's pattern.
     #[inline]
     pub fn of_digest(&self, digest: Digest) -> u64 {
         self.index(self.pattern(self.layout.positions(digest)))
     }
 
-    /// The rank of a pattern among those of 1 to min(k, b) regions: first come those of fewer regions, then, of as many,
-    /// those of the combinatorial number system, Σ C(c_i, i) over the hit regions c_1 < c_2 < ...
+    /// Returns the rank of a pattern among those of 1 to min(k, b) regions. Patterns with fewer
+    /// regions come first. Those with equally many are in the order of the combinatorial number
+    /// system, Σ C(`c_i`, i) over the hit regions `c_1` < `c_2` < ...
     fn rank(&self, pattern: u32) -> u64 {
         let mut rank = self.first_of(pattern.count_ones());
         let mut rest = pattern;
@@ -134,12 +136,13 @@ impl Patterns {
         rank.into()
     }
 
-    /// The rank of the first pattern of so many regions.
+    /// Returns the rank of the first pattern with `hit` regions.
     fn first_of(&self, hit: u32) -> u32 {
         (1..hit as usize).map(|j| BINOMIALS[self.regions as usize][j]).sum()
     }
 
-    /// Tells how many regions the pattern of a bit in the table has.
+    /// Returns a function from the index of a bit in the table to the number of regions in its
+    /// pattern.
     pub fn regions_hit(&self) -> impl Fn(u64) -> usize {
         let most = self.regions.min(self.layout.hashes());
         let firsts: Vec<u64> = (1..=most).map(|hit| self.first_of(hit).into()).collect();

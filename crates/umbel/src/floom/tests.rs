@@ -1,4 +1,4 @@
-//! Patterns by hand, ranks, and files that make no sense.
+//! Worked patterns, ranks, and invalid files.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn hits_in_the_second_and_fifth_of_five_regions_are_pattern_18_of_32() {
 }
 
 #[test]
-fn positions_are_spread_over_the_regions_and_compat_differs_on_boundaries_only() {
+fn compat_assigns_only_boundary_positions_to_other_regions() {
     for (bits, regions) in
         [(10, 5), (16, 16), (17, 16), (100, 7), (999, 24), (960, 24), (1, 1), (1 << 48, 24)]
     {
@@ -43,7 +43,7 @@ fn positions_are_spread_over_the_regions_and_compat_differs_on_boundaries_only()
 }
 
 #[test]
-fn ranks_count_the_reachable_patterns_without_gaps() {
+fn ranks_number_the_reachable_patterns_without_gaps() {
     for (regions, hashes) in [(1, 1), (5, 2), (8, 4), (12, 20), (16, 7), (16, 1), (20, 5)] {
         let ranked = patterns(1000, hashes, regions, true, false);
         let plain = patterns(1000, hashes, regions, false, false);
@@ -64,7 +64,7 @@ fn ranks_count_the_reachable_patterns_without_gaps() {
     assert_eq!(patterns(1000, 1024, 24, true, false).index((1 << 24) - 1), (1 << 24) - 2);
 }
 
-/// What a file would hold of an empty filter with these parameters.
+/// Restores an empty filter from these parameters and sections.
 fn restore(params: &[u64], sections: &[(u32, u64)]) -> Result<Floom> {
     let sections: Vec<_> =
         sections.iter().map(|(what, lines)| (*what, Words::zeroed(*lines).unwrap())).collect();
@@ -73,7 +73,7 @@ fn restore(params: &[u64], sections: &[(u32, u64)]) -> Result<Floom> {
 }
 
 #[test]
-fn files_that_make_no_sense_are_refused() {
+fn invalid_parameters_of_a_file_are_refused() {
     for flags in 0..4 {
         let good = restore(&[1000, 7, 9, flags], &[(BITS, 2), (PATTERNS, 1)]).unwrap();
         assert_eq!(good.params(), [1000, 7, 9, flags]);
@@ -101,9 +101,9 @@ fn files_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn bits_beyond_the_table_are_noticed_and_unreachable_patterns_do_no_harm() {
+fn bits_beyond_the_table_are_detected_and_unreachable_patterns_are_harmless() {
     let mut filter = restore(&[1000, 2, 6, 0], &[(BITS, 2), (PATTERNS, 1)]).unwrap();
-    // 63 has six regions, which two hashes never hit.
+    // Pattern 63 has six regions, which two hashes never hit.
     bits::set(filter.seen.words_mut(), 63);
     assert!(filter.check_contents().is_ok());
     assert_eq!(filter.seen_share(), 0.0);

@@ -1,8 +1,9 @@
 //! Binary fuse filters: a static set in 1.13 to 1.15 times the bits of its fingerprints.
 //!
 //! Each key has three cells in neighbouring segments of a table. The table is solved so that the
-//! three cells of a member, xored, give its fingerprint. The cells of a non-member give it only by
-//! chance, with probability 2^-w for fingerprints of w bits, however many keys there are.
+//! xor of a member's three cells is its fingerprint. The cells of a non-member match its
+//! fingerprint only by chance, with probability 2^-w for fingerprints of w bits, however many keys
+//! there are.
 //!
 //! ```
 //! use umbel::Fuse;
@@ -14,19 +15,20 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! # When to take it
+//! # When to use it
 //!
-//! Take it when all keys are known at once and none will be added or removed: no other kind is
+//! Use it when all keys are known at once and none will be added or removed: no other kind is
 //! smaller. At a rate of 0.8 % it takes 7.9 bits per key, where a standard filter takes 10. A
 //! lookup reads three cache lines; out of cache, a batch of lookups takes about twice as long as in
 //! a blocked Bloom filter.
 //!
-//! Building needs all keys in memory as digests, 8 bytes each. It takes 15 more bytes for each key
-//! of the shards that are being solved: all keys up to two million, and, per thread, a quarter of
-//! ten million or a tenth of a hundred million.
+//! Building needs all keys in memory as digests, 8 bytes each, and 15 more bytes for each key of
+//! the shards that are being solved. Those are all keys of a set of up to two million; beyond that,
+//! they are per thread a quarter of the keys of a set of ten million, or a tenth of those of a set
+//! of a hundred million.
 //!
 //! Duplicate keys count once. When a table cannot be solved, the construction tries other seeds,
-//! and then larger tables, before it gives up; so there are no unlucky numbers of keys.
+//! and then larger tables, before it gives up, so no number of keys is unlucky.
 //!
 //! # References
 //!
@@ -54,17 +56,17 @@ use crate::{
 };
 
 const NO_KEYS: &str =
-    "its table is solved for all its keys at once and does not hold them: build one anew from the keys";
+    "its table is solved for all its keys at once and does not hold them: build a new one from the keys";
 
-/// What only fuse filters ask for.
+/// The options of fuse filters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Options {
-    /// The bits of a fingerprint, 4 to 32; by default as few as keep the rate.
+    /// The width of a fingerprint, 4 to 32 bits; by default the smallest width that keeps the rate.
     pub fingerprint_bits: Option<u32>,
 }
 
-/// A static set.
+/// A static set; see the [module documentation](self).
 pub struct Fuse {
     shape: TableShape,
     words: Words,
@@ -72,14 +74,24 @@ pub struct Fuse {
 }
 
 impl Fuse {
-    /// The set of these keys.
+    /// Creates the set of these keys.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `rate` is out of range, or if there is not enough memory.
     pub fn new<B: Batch + ?Sized>(keys: &B, rate: f64) -> Result<Fuse> {
         let spec = Spec::new(keys.len().max(1) as u64, rate)?;
         Fuse::from_digests(&spec, spec.hasher().digest_batch(keys), &Construction::default())
     }
 
-    /// The set of the keys with these digests: as the specification says, for as many keys as there are. They are sorted
-    /// where they lie, and duplicates removed if they are in the way.
+    /// Creates the set of the keys with these digests, for as many keys as there are, with the rate
+    /// and the options of `spec`. The digests are sorted in place, and duplicates are removed if
+    /// they prevent a solution.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the keys do not fit in the size that `spec` sets, if `spec` sets neither
+    /// rate nor size nor fingerprint bits, or if there is not enough memory.
     pub fn from_digests(spec: &Spec, digests: Vec<Digest>, construction: &Construction<'_>) -> Result<Fuse> {
         let (shape, _) = plan_for(spec, (digests.len() as u64).max(1))?;
         let wish = Wish {
@@ -87,12 +99,12 @@ impl Fuse {
             progress: construction.progress,
             ..Wish::fuse(shape.width())
         };
-        // Nothing is copied: both are eight bytes.
+        // This copies nothing: both element types are eight bytes.
         let mut items: Vec<(Digest, ())> = digests.into_iter().map(|digest| (digest, ())).collect();
         let zeros = |shape: &TableShape| Ok((0..shape.shards()).map(|_| Zero).collect());
         let built = build(&mut items, &wish, zeros).map_err(|error| match error {
             BuildError::Other(error) => error,
-            // Nothing comes with the keys that could differ.
+            // The keys have no payloads that could differ.
             BuildError::Conflict { digest, .. } => Error::Conflict { digest, values: [0; 2] },
         })?;
         let head =
@@ -100,13 +112,13 @@ impl Fuse {
         Ok(Fuse { shape: built.shape, words: built.words, head })
     }
 
-    /// The bits of a fingerprint.
+    /// Returns the number of bits in a fingerprint.
     pub fn fingerprint_bits(&self) -> u32 {
         self.shape.width()
     }
 }
 
-/// The shape that so many keys get, and its plan.
+/// Returns the table shape for `n` keys, and its plan.
 fn plan_for(spec: &Spec, n: u64) -> Result<(TableShape, Plan)> {
     let Given { p, m, .. } = spec.given();
     let given = spec.options().fuse.fingerprint_bits;
@@ -248,7 +260,7 @@ impl Filter for Fuse {
         let keys = self.head.inserted.unwrap_or_default();
         Stats {
             cells: self.shape.cells(),
-            // Each key has been given a cell of its own.
+            // Each key has a cell of its own.
             used_cells: keys,
             hashes: self.shape.cells_of_key(),
             bits: self.shape.bits(),
@@ -265,7 +277,7 @@ impl Filter for Fuse {
     }
 }
 
-/// Nothing can be combined without the keys; what differs can be told.
+/// Nothing can be combined without the keys, but differences can be reported.
 impl Algebra for Fuse {
     fn union(&mut self, _: &Fuse) -> Result<()> {
         Err(Error::cannot(Kind::Fuse, "be united", NO_KEYS))

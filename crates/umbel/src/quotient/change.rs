@@ -1,4 +1,4 @@
-//! Insertion and removal: the slots from a place to the end of its cluster move by one, 64 at a
+//! Insertion and removal: the slots from a position to the end of its cluster move by one, 64 at a
 //! time.
 //!
 //! [`slots`](super::slots) explains runs and the three bits of a slot. An insertion and a removal,
@@ -14,18 +14,19 @@
 //! shifted          .  .  1  .  .  .       .  .  1  1  1  .       .  .  1  .  .  .
 //! ```
 //!
-//! The insertion finds its place in the run of quotient 1, slot 2, and the next empty slot, 4. It
-//! moves slots 2 and 3 to the right by one and writes slot 2. The removal moves slots 2 to 4 to the
-//! left. `b` becomes the head of its run, and `d` is at home again, so both lose their `shifted` bit.
-//! The `occupied` bits never move: they belong to the quotient, not to the remainder in the slot.
+//! The insertion finds its position in the run of quotient 1, slot 2, and the next empty slot, 4.
+//! It moves slots 2 and 3 to the right by one and writes slot 2. The removal moves slots 2 to 4 to
+//! the left. `b` becomes the head of its run, and `d` is at home again, so both lose their
+//! `shifted` bit. The `occupied` bits never move: they belong to the quotient, not to the remainder
+//! in the slot.
 
 use super::slots::{CONTINUATION, OCCUPIED, SHIFTED, Slots};
 use crate::arch::Simd;
 use crate::sizing::quotient::BLOCK;
 
 impl Slots {
-    /// Adds a fingerprint; whether it was there before. `None`, and nothing has changed, when no slot to the right of
-    /// its place is empty.
+    /// Adds a fingerprint and returns whether it was there before. If no slot to the right of its
+    /// position is empty, changes nothing and returns `None`.
     #[inline(always)]
     pub fn insert<S: Simd>(&self, simd: S, words: &mut [u64], fingerprint: u64) -> Option<bool> {
         let (quotient, remainder) = self.split(fingerprint);
@@ -39,14 +40,14 @@ impl Slots {
         self.set_bit(words, OCCUPIED, quotient, true);
         self.set_bit(words, CONTINUATION, at, at != head);
         self.set_bit(words, SHIFTED, at, at != quotient);
-        // The former head, which is now second.
+        // The former head is now second.
         if joins && at == head && at < empty {
             self.set_bit(words, CONTINUATION, at + 1, true);
         }
         Some(found)
     }
 
-    /// Takes a fingerprint out, once; whether it was there.
+    /// Removes one copy of a fingerprint and returns whether it was there.
     #[inline(always)]
     pub fn remove<S: Simd>(&self, simd: S, words: &mut [u64], fingerprint: u64) -> bool {
         let (quotient, remainder) = self.split(fingerprint);
@@ -59,7 +60,7 @@ impl Slots {
             return false;
         }
         let run_goes_on = at + 1 < self.all() && self.bit(words, CONTINUATION, at + 1);
-        // What is not shifted stays.
+        // Slots from the first unshifted one on stay.
         let end = self.next(words, at + 1, |[_, _, shifted]| !shifted).unwrap_or(self.all());
         self.shift_left(words, at, end);
         let mut from = at;
@@ -75,8 +76,8 @@ impl Slots {
         true
     }
 
-    /// After a shift to the left: the runs of the quotients behind `quotient`, which start from `from` to `end`, may be
-    /// at home now.
+    /// Updates the `shifted` bits after a shift to the left: the runs of the quotients behind
+    /// `quotient`, with heads in `from..end`, may be at home now.
     fn mark_homes(&self, words: &mut [u64], quotient: u64, from: u64, end: u64) {
         let (mut quotient, mut from) = (quotient, from);
         // Runs lie in the order of their quotients: the next slot that is not a continuation is the
@@ -109,13 +110,13 @@ impl Slots {
         }
     }
 
-    /// Moves remainders and continuations of `from..to` one to the right, where all but the first are shifted then. What
-    /// is in `from` afterwards is for the caller to write.
+    /// Moves the remainders and continuation bits of `from..to` one slot to the right, and marks
+    /// all slots of `from..=to` as shifted. The caller then writes slot `from`.
     fn shift_right(&self, words: &mut [u64], from: u64, to: u64) {
         let width = u64::from(self.remainder_bits());
-        // From the last block to the first, and in a block from the last word to the first, so that
-        // every word is read before it is overwritten. The slots `low..=high` of a block get new
-        // contents:
+        // Goes from the last block to the first, and in a block from the last word to the first, so
+        // that every word is read before it is overwritten. The slots `low..=high` of a block get
+        // new contents:
         //
         //                    slot 63           high          low         slot 0
         //   row               ......|##################################|......     1 bit per slot
@@ -125,8 +126,8 @@ impl Slots {
         // the block before, the bit is `last`.
         //
         // The 64 remainders of a block are one string of bits in `width` words, in which slot s has
-        // the bits s * width .. (s + 1) * width, and which moves by `width` bits. Word by word, with
-        // remainders e, f, g, h:
+        // the bits s * width .. (s + 1) * width. The string moves by `width` bits. Word by word,
+        // with remainders e, f, g, h:
         //
         //   word i + 1                      word i
         //   [ ............. h | g (high) ]  [ g (low) | f | e ............. ]     before
@@ -160,13 +161,14 @@ impl Slots {
         }
     }
 
-    /// Moves everything but the occupied bits of `at + 1..end` one to the left; the last slot becomes empty.
+    /// Moves everything but the occupied bits of `at + 1..end` one slot to the left; the last slot
+    /// becomes empty.
     fn shift_left(&self, words: &mut [u64], at: u64, end: u64) {
         let (width, last) = (u64::from(self.remainder_bits()), end - 1);
         // The mirror image of `shift_right`: from the first block to the last, each word is shifted
-        // right by one bit or by `width` bits, and the lowest bits of the word above it come in from
-        // the left. Above the last word of a block, `next` and `carried` come from the first slot of
-        // the block behind it.
+        // right by one bit or by `width` bits, and the lowest bits of the word above it come in
+        // from the left. Above the last word of a block, `next` and `carried` come from the first
+        // slot of the block behind it.
         for block in at / BLOCK..=last / BLOCK {
             let low = if block == at / BLOCK { at % BLOCK } else { 0 };
             let ends = block == last / BLOCK;
@@ -193,7 +195,7 @@ impl Slots {
     }
 }
 
-/// The bits `low..high`, as far as a word has them.
+/// Returns a mask of the bits `low..high` of a word; `high` may exceed 64.
 #[inline(always)]
 fn bits_of(low: u64, high: u64) -> u64 {
     let below = if high >= 64 { !0 } else { (1 << high) - 1 };

@@ -1,4 +1,4 @@
-//! Set operations on multisets of fingerprints: sum, minimum and comparison.
+//! Operations on multisets of fingerprints: sum, minimum and comparison.
 
 use super::Quotient;
 use super::sorted::Aligned;
@@ -7,7 +7,8 @@ use crate::algebra::{Algebra, Mismatch};
 use crate::sizing::estimate::Overlap;
 
 impl Quotient {
-    /// Replaces the contents by each fingerprint of the two as often as `operation` of its two counts says.
+    /// Replaces the contents: each fingerprint is stored `operation(counts)` times, where `counts`
+    /// are its counts in the two filters.
     fn combine(&mut self, other: &Quotient, operation: impl Fn([u64; 2]) -> u64) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         let copies = || {
@@ -23,21 +24,21 @@ impl Quotient {
 }
 
 impl Algebra for Quotient {
-    /// Filters that were resized can still be combined: only the fingerprints have to mean the same.
+    /// Resized filters can still be combined: only the ranges of the fingerprints must be equal.
     fn mismatch(&self, other: &Quotient) -> Option<Mismatch> {
         Mismatch::between("number of fingerprints", self.slots.range(), other.slots.range())
             .or_else(|| Mismatch::between_hashes(self.hasher().id(), other.hasher().id()))
     }
 
-    /// The sum: a key is in it as often as in both together. It has the slots of this filter, and is refused when they
-    /// are too few.
+    /// Becomes the sum: a key is stored as often as in both filters together. The result has the
+    /// slots of this filter, and is refused if they are too few.
     fn union(&mut self, other: &Quotient) -> Result<()> {
         self.combine(other, |[ours, theirs]| ours + theirs)?;
         self.head.inserted = self.head.inserted.zip(other.head.inserted).map(|_| self.len);
         Ok(())
     }
 
-    /// The minimum: a key is in it as often as in the one that has it less often.
+    /// Becomes the minimum: a key is stored as often as in the filter that has fewer copies of it.
     fn intersect(&mut self, other: &Quotient) -> Result<()> {
         self.combine(other, |[ours, theirs]| ours.min(theirs))?;
         self.head.inserted = None;

@@ -32,7 +32,8 @@ impl Lookup for Slots {
         fingerprints.iter().for_each(|fingerprint| self.prefetch_run(words, *fingerprint));
     }
 
-    /// Asks first for all keys whether there is a run at all: no branch depends on that, and it settles four in ten.
+    /// First tests for all keys whether their runs exist. This needs no branches and settles four
+    /// in ten lookups.
     #[inline(always)]
     fn contains_tile<S: Simd>(&self, simd: S, words: &[u64], _: &Tile, at: Pair<'_, Fingerprints>) -> u64 {
         let mut runs = 0;
@@ -50,7 +51,7 @@ impl Lookup for Slots {
 }
 
 impl Slots {
-    /// Prefetches all that a lookup reads, as a rule.
+    /// Prefetches the memory that a lookup usually reads.
     #[inline(always)]
     fn prefetch_run(&self, words: &[u64], fingerprint: u64) {
         let (quotient, _) = self.split(fingerprint);
@@ -59,7 +60,7 @@ impl Slots {
     }
 }
 
-/// One digest.
+/// Looks up one digest.
 pub(super) struct ContainsDigest<'a> {
     pub slots: &'a Slots,
     pub words: &'a [u64],
@@ -74,7 +75,8 @@ impl Kernel for ContainsDigest<'_> {
     }
 }
 
-/// Inserts at most 64 digests in order, and no more than there is room for. It stops early when one has no place.
+/// Inserts at most 64 digests in order, and at most `room`. It stops early when a digest finds no
+/// empty slot.
 pub(super) struct InsertTile<'a> {
     pub slots: &'a Slots,
     pub words: &'a mut [u64],
@@ -82,11 +84,11 @@ pub(super) struct InsertTile<'a> {
     pub room: u64,
 }
 
-/// What has become of a tile.
+/// The result of inserting a tile.
 pub(super) struct Inserted {
-    /// How many are in.
+    /// The number of inserted digests.
     pub count: usize,
-    /// Which of them were new.
+    /// A mask of the digests that were new.
     pub new: u64,
 }
 
@@ -95,7 +97,7 @@ impl Kernel for InsertTile<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Inserted {
         let InsertTile { slots, words, digests, room } = self;
-        // Not as a `Stage`, which computes the places of a full tile: often there is one digest.
+        // A `Stage` would compute the positions of a full tile, but often there is only one digest.
         let mut fingerprints = Fingerprints::EMPTY;
         for (fingerprint, digest) in fingerprints.iter_mut().zip(digests) {
             *fingerprint = slots.fingerprint(*digest);
@@ -112,7 +114,7 @@ impl Kernel for InsertTile<'_> {
     }
 }
 
-/// Takes a fingerprint out, once; whether it was there.
+/// Removes one copy of a fingerprint and returns whether it was there.
 pub(super) struct RemoveOne<'a> {
     pub slots: &'a Slots,
     pub words: &'a mut [u64],
@@ -127,7 +129,7 @@ impl Kernel for RemoveOne<'_> {
     }
 }
 
-/// How often a fingerprint is there.
+/// Counts the copies of a fingerprint.
 pub(super) struct Count<'a> {
     pub slots: &'a Slots,
     pub words: &'a [u64],

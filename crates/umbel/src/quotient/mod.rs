@@ -1,8 +1,8 @@
 //! Quotient filters: [`Quotient`], an exact multiset of fingerprints.
 //!
-//! A fingerprint is a number below S 2^r. Its upper part, the *quotient*, names one of S slots, its
-//! home; the lower r bits, the *remainder*, are stored at home or a little to the right of it.
-//! Three more bits per slot record which remainder belongs to which quotient:
+//! A fingerprint is a number below S 2^r. Its upper part, the *quotient*, is the index of one of S
+//! slots, its home; the lower r bits, the *remainder*, are stored at home or a little to the right
+//! of it. Three more bits per slot record which remainder belongs to which quotient:
 //!
 //! ```text
 //! The fingerprints (1, a), (1, b) and (3, c), each a quotient and a remainder:
@@ -14,8 +14,8 @@
 //! shifted         .   .   1   .   .     not at home
 //! ```
 //!
-//! So every fingerprint can be read back, and removing, merging, resizing and counting need no
-//! keys. A key that is inserted twice takes two slots.
+//! Every fingerprint can be read back, so removing, merging, resizing and counting need no keys. A
+//! key that is inserted twice takes two slots.
 //!
 //! ```
 //! use umbel::Quotient;
@@ -28,7 +28,7 @@
 //! filter.remove("apple");
 //! assert!(!filter.contains("apple") && filter.is_empty());
 //!
-//! // Twice the slots for the same fingerprints; the two can still be united.
+//! // Twice the slots for the same fingerprints; the two can still be merged.
 //! let mut larger = filter.resized(2 * filter.slots())?;
 //! filter.insert("pear")?;
 //! larger.union(&filter)?;
@@ -36,16 +36,17 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! # When to take it
+//! # When to use it
 //!
-//! Take it to remove keys, to count how often a key was inserted, to merge filters of different
-//! sizes, or to grow a filter whose keys are gone. It costs (r + 3) / load bits per key: 12.5
-//! at 1 %, 16.3 at 0.1 %. A lookup reads two or three neighbouring cache lines. Out of cache, a
-//! batch of lookups takes about ten times as long as in a blocked Bloom filter; insertions take
-//! longer as the table fills, since an insertion moves every slot up to the next empty one.
+//! Use it to remove keys, to count how often a key was inserted, to merge filters of different
+//! sizes, or to grow a filter when its keys are no longer available. It takes (r + 3) / load bits
+//! per key: 12.5 at 1 %, 16.3 at 0.1 %. A lookup reads two or three neighbouring cache lines. Out
+//! of cache, a batch of lookups takes about ten times as long as in a blocked Bloom filter.
+//! Insertions take longer as the table fills, since an insertion moves every slot up to the next
+//! empty one.
 //!
-//! Remove only keys that were inserted: a non-member with the fingerprint of a member would remove
-//! it.
+//! Remove only keys that were inserted: removing a non-member with the fingerprint of a member
+//! would remove that member.
 //!
 //! # References
 //!
@@ -89,8 +90,9 @@ use sorted::Builder;
 
 /// A quotient filter: the multiset of the fingerprints of its keys.
 ///
-/// The memory depends on the multiset alone, not on the order of insertions and removals. The filter does not grow by
-/// itself: above 95 % of its slots insertions are refused, and [`Quotient::grow`] makes room.
+/// The memory depends only on the multiset, not on the order of insertions and removals. The filter
+/// does not grow by itself: once 95 % of its slots are full, insertions are refused, and
+/// [`Quotient::grow`] makes room.
 pub struct Quotient {
     slots: Slots,
     words: Words,
@@ -99,13 +101,22 @@ pub struct Quotient {
 }
 
 impl Quotient {
-    /// An empty filter for `capacity` keys, repeated ones counted, with a false-positive rate of `rate`, hashed with the
-    /// fast hash.
+    /// Creates an empty filter for `capacity` keys, counting repeated ones, with a false-positive
+    /// rate of `rate`, hashed with the fast hash.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `capacity` or `rate` is out of range, or if there is not enough memory.
     pub fn with_capacity(capacity: u64, rate: f64) -> Result<Quotient> {
         Quotient::build(&Spec::new(capacity, rate)?)
     }
 
-    /// An empty filter of so many slots, a multiple of 64, with remainders of so many bits.
+    /// Creates an empty filter with this many slots, a multiple of 64, and remainders of
+    /// `remainder_bits` bits.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a number is out of range, or if there is not enough memory.
     pub fn with_slots(slots: u64, remainder_bits: u32, hasher: Hasher) -> Result<Quotient> {
         Quotient::with_head(Slots::new(slots, remainder_bits)?, Head::new(hasher))
     }
@@ -114,73 +125,89 @@ impl Quotient {
         Ok(Quotient { slots, words: Words::zeroed(slots.lines())?, len: 0, head })
     }
 
-    /// The slots in which a key can be at home (S).
+    /// Returns the number of home slots (S).
     pub fn slots(&self) -> u64 {
         self.slots.homes()
     }
 
-    /// The bits of a remainder (r).
+    /// Returns the number of bits in a remainder (r).
     pub fn remainder_bits(&self) -> u32 {
         self.slots.remainder_bits()
     }
 
-    /// How many fingerprints are in it, repeated ones counted.
+    /// Returns the number of stored fingerprints, counting repeated ones.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether it is empty.
+    /// Returns whether the filter is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The share of slots that are full.
+    /// Returns the fraction of slots that are full.
     pub fn load_factor(&self) -> f64 {
         self.len as f64 / self.slots() as f64
     }
 
-    /// The fingerprint of a digest: a number below S 2^r.
+    /// Returns the fingerprint of a digest: a number below S 2^r.
     pub fn fingerprint(&self, digest: Digest) -> u64 {
         self.slots.fingerprint(digest)
     }
 
-    /// All fingerprints, from the smallest to the largest.
+    /// Iterates over all fingerprints in ascending order.
     pub fn fingerprints(&self) -> Fingerprints<'_> {
         Fingerprints::new(self.slots, self.words.words())
     }
 
-    /// How often `key` was inserted, and not removed; too often with the filter's rate.
+    /// Returns how often `key` was inserted and not removed. The result is too high with the
+    /// probability of a false positive.
     pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
         self.count_digest(key.digest(self.hasher()))
     }
 
-    /// How often the fingerprint of a digest is in it.
+    /// Returns how often the fingerprint of a digest is stored.
     pub fn count_digest(&self, digest: Digest) -> u64 {
         let (slots, words) = (&self.slots, self.words.words());
         self.head.level.run(Count { slots, words, fingerprint: self.fingerprint(digest) })
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn words(&self) -> &Words {
         &self.words
     }
 
-    /// Twice the slots, with remainders one bit shorter; refused when they are one bit long. The fingerprints and so the
-    /// rate stay what they are: it takes more keys, and each costs as much of the rate as before.
+    /// Doubles the slots and shortens the remainders by one bit. The fingerprints do not change:
+    /// the filter holds more keys, and each raises the false-positive rate as much as before.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if the remainders are one bit long, or if there is
+    /// not enough memory.
     pub fn grow(&mut self) -> Result<()> {
         *self = self.resized(self.slots().saturating_mul(2))?;
         Ok(())
     }
 
-    /// Half the slots, with remainders one bit longer; refused when they would be too full, or are an odd number of
-    /// blocks of 64.
+    /// Halves the slots and lengthens the remainders by one bit.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if the result would be too full, if the number of
+    /// slots is an odd multiple of 64, or if there is not enough memory.
     pub fn shrink(&mut self) -> Result<()> {
         let half = self.slots() / 2;
         *self = self.resized(half)?;
         Ok(())
     }
 
-    /// The same fingerprints in another number of slots, which is this one times or divided by a power of two.
+    /// Returns a filter with the same fingerprints in another number of slots, which must be the
+    /// current number times or divided by a power of two.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `slots` is another number, if it leaves no bit for the remainders, if
+    /// the result would be too full, or if there is not enough memory.
     pub fn resized(&self, slots: u64) -> Result<Quotient> {
         let steps = |from: u64, to: u64| {
             let ratio = to.checked_div(from).filter(|ratio| ratio.checked_mul(from) == Some(to))?;
@@ -196,19 +223,20 @@ impl Quotient {
         let bits = bits.filter(|bits| *bits > 0).ok_or_else(|| Error::parameter("slots", slots, needs))?;
         let mut resized = self.filled(Slots::new(slots, bits)?, self.len, self.fingerprints())?;
         resized.head = self.head.clone();
-        // A smaller one may be full before it holds what it was planned for.
+        // A smaller filter may be full before it holds its planned number of keys.
         let capacity = resized.max_len();
         let limit = |design: Design| Design { capacity: design.capacity.min(capacity), ..design };
         resized.head.design = self.head.design.map(limit);
         Ok(resized)
     }
 
-    /// How many fingerprints it takes.
+    /// Returns the largest number of fingerprints that the filter accepts.
     fn max_len(&self) -> u64 {
         sizes::max_keys(self.slots())
     }
 
-    /// A filter like this one, of this shape, with so many fingerprints, which come in rising order.
+    /// Returns a filter with this shape and hash, filled with `len` fingerprints in ascending
+    /// order.
     fn filled(&self, slots: Slots, len: u64, fingerprints: impl Iterator<Item = u64>) -> Result<Quotient> {
         let mut filter = Quotient::with_head(slots, self.head.emptied())?;
         if len > filter.max_len() {
@@ -226,7 +254,7 @@ impl Quotient {
         Ok(filter)
     }
 
-    /// The error of a filter that would have to hold `len` fingerprints.
+    /// Returns the error of a filter that would have to hold `len` fingerprints.
     fn full(&self, len: u64) -> Error {
         let (slots, most) = (self.slots(), self.max_len());
         let why = if len > most {
@@ -238,7 +266,7 @@ impl Quotient {
         Error::Full { kind: Kind::Quotient, why }
     }
 
-    /// Inserts at most 64 digests, until one is refused.
+    /// Inserts at most 64 digests, and stops at the first that is refused.
     #[inline(always)]
     fn insert_some(&mut self, digests: &[Digest]) -> Result<u64> {
         let room = self.max_len().saturating_sub(self.len);
@@ -279,7 +307,8 @@ impl Quotient {
             stored_bits: slots.bits(),
             bytes: slots.lines() * LINE_BYTES as u64,
             hashes: 1,
-            // Metadata and remainders of its block, and the metadata of the block before; rarely more.
+            // The metadata and remainders of the key's block, and the metadata of the block before;
+            // rarely more.
             lines_touched: 3,
             rate_asked: spec.given().p.unwrap_or(params.rate),
             rate: params.rate,
@@ -323,7 +352,8 @@ impl Structure for Quotient {
         Ok(Quotient { words: self.words.try_clone()?, head: self.head.clone(), ..*self })
     }
 
-    /// Names whole blocks: that of the key's slot, those back to where its cluster starts, and those to its end.
+    /// Reports whole blocks: the block of the key's slot, the blocks back to the start of its
+    /// cluster, and those up to its end.
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
         let (slots, words, fingerprint) = (&self.slots, self.words.words(), self.fingerprint(digest));
         let mut name = |block| probe(Probe { section: 0, bits: slots.block_bits(block) });
@@ -450,7 +480,7 @@ impl Filter for Quotient {
 impl Insert for Quotient {
     type Error = Error;
 
-    /// Refused above 95 % of the slots.
+    /// Refused if 95 % of the slots are full.
     #[inline]
     fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
         Ok(self.insert_some(&[digest])? == 1)
@@ -482,15 +512,16 @@ impl Remove for Quotient {
 }
 
 impl Quotient {
-    /// How many different fingerprints there are.
+    /// Returns the number of different fingerprints.
     fn distinct(&self) -> u64 {
         let mut last = None;
         self.fingerprints().filter(|fingerprint| last.replace(*fingerprint) != Some(*fingerprint)).count()
             as u64
     }
 
-    /// To the estimates, the fingerprints are a filter of S 2^r bits in which a key sets one. Beyond the most bits that
-    /// a filter can have, those that coincide are too few to matter.
+    /// Returns the filter as the estimates see it: S 2^r bits, of which a key sets one. Beyond the
+    /// largest number of bits that a filter can have, so few fingerprints coincide that the
+    /// difference does not matter.
     fn shape(&self) -> Shape {
         Shape::Standard { bits: self.slots.range().min(MAX_BITS), hashes: 1 }
     }

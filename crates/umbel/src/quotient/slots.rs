@@ -1,25 +1,26 @@
-//! The memory of a quotient filter, and how the run of a quotient is found in it.
+//! The memory of a quotient filter, and the search for the run of a quotient.
 //!
-//! The slots come in blocks of 64. A block is three words of metadata, with one bit per slot,
-//! followed by the 64 remainders, packed into r words. So a lookup reads a few neighbouring cache
-//! lines, and 64 slots are counted at once.
+//! The slots are grouped in blocks of 64. A block is three words of metadata, with one bit per
+//! slot, followed by the 64 remainders, packed into r words. So a lookup reads a few neighbouring
+//! cache lines, and 64 slots can be counted at once.
 //!
 //! ```text
 //! block    | occupied | continuation | shifted | remainder words 0 .. r-1 |
 //!              64 b         64 b         64 b            r x 64 b
 //! ```
 //!
-//! The remainders of a quotient form a *run*, sorted, at the slot of the quotient or to the right
-//! of it. For slot `s`:
+//! The remainders of a quotient form a sorted *run* at the slot of the quotient or to the right of
+//! it. For slot `s`:
 //! - `occupied`: there is a run of quotient `s`, wherever it lies;
 //! - `continuation`: the remainder here is not the first of its run;
 //! - `shifted`: the remainder here is not at its own slot.
 //!
-//! A slot is empty when all three are 0. Runs lie in the order of their quotients, without gaps
-//! between those that had to move. So, counted from a slot that is not shifted, the i-th occupied
-//! bit belongs to the i-th slot that is not a continuation.
+//! A slot is empty when all three bits are 0. Runs are in the order of their quotients, without
+//! gaps between those that had to move. So, counted from a slot that is not shifted, the i-th
+//! occupied bit belongs to the i-th slot that is not a continuation.
 //!
-//! Nothing here trusts the words: whatever they hold, every loop ends and every index is in range.
+//! Nothing here trusts the words: whatever they contain, every loop ends and every index is in
+//! range.
 
 use crate::arch::{Simd, prefetch};
 use crate::hash::reduce;
@@ -34,17 +35,17 @@ pub(super) const CONTINUATION: u64 = 1;
 pub(super) const SHIFTED: u64 = 2;
 const ROWS: u64 = METADATA_BITS as u64;
 
-/// The shape of the memory.
+/// The layout of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slots {
-    /// Those in which a key can be at home.
+    /// The number of home slots.
     slots: u64,
-    /// Those, and the ones behind the last of them.
+    /// The number of all slots, including those behind the last home slot.
     all: u64,
     remainder_bits: u32,
-    /// How many remainders fit into a word.
+    /// The number of remainders that fit in a word.
     fields: u32,
-    /// The lowest bit of each of them.
+    /// The lowest bit of each of these remainders.
     ones: u64,
 }
 
@@ -57,13 +58,13 @@ impl Slots {
         Ok(Slots { slots, all, remainder_bits, fields, ones })
     }
 
-    /// The slots in which a key can be at home.
+    /// Returns the number of home slots.
     #[inline(always)]
     pub fn homes(&self) -> u64 {
         self.slots
     }
 
-    /// All slots.
+    /// Returns the number of all slots.
     #[inline(always)]
     pub fn all(&self) -> u64 {
         self.all
@@ -74,7 +75,7 @@ impl Slots {
         self.remainder_bits
     }
 
-    /// How many fingerprints there are.
+    /// Returns the number of possible fingerprints.
     #[inline(always)]
     pub fn range(&self) -> u64 {
         range(self.slots, self.remainder_bits)
@@ -93,7 +94,7 @@ impl Slots {
         reduce(digest.get(), self.range())
     }
 
-    /// Quotient and remainder.
+    /// Splits a fingerprint into quotient and remainder.
     #[inline(always)]
     pub fn split(&self, fingerprint: u64) -> (u64, u64) {
         (fingerprint >> self.remainder_bits, fingerprint & self.remainder_mask())
@@ -104,7 +105,7 @@ impl Slots {
         (1 << self.remainder_bits) - 1
     }
 
-    /// The bits of a block, as a file has them.
+    /// Returns the bit range of a block within its section of a file.
     pub fn block_bits(&self, block: u64) -> Range<u64> {
         let start = self.block_start(block) as u64 * 64;
         start..start + self.block_words() * 64
@@ -115,25 +116,25 @@ impl Slots {
         ROWS + u64::from(self.remainder_bits)
     }
 
-    /// The first word of a block.
+    /// Returns the index of the first word of a block.
     #[inline(always)]
     pub fn block_start(&self, block: u64) -> usize {
         (block * self.block_words()) as usize
     }
 
-    /// Where a row of a block is.
+    /// Returns the index of a metadata row of a block.
     #[inline(always)]
     pub fn row(&self, block: u64, row: u64) -> usize {
         self.block_start(block) + row as usize
     }
 
-    /// The first word of the remainders of a block.
+    /// Returns the index of the first word of a block's remainders.
     #[inline(always)]
     pub fn remainders(&self, block: u64) -> usize {
         self.row(block, ROWS)
     }
 
-    /// The three rows of a block.
+    /// Returns the three metadata rows of a block.
     #[inline(always)]
     pub fn rows(&self, words: &[u64], block: u64) -> [u64; 3] {
         let start = self.block_start(block);
@@ -141,7 +142,7 @@ impl Slots {
         [rows[0], rows[1], rows[2]]
     }
 
-    /// Which slots of a block are not empty.
+    /// Returns a mask of the slots of a block that are not empty.
     #[inline(always)]
     pub fn used(&self, words: &[u64], block: u64) -> u64 {
         let [occupied, continuation, shifted] = self.rows(words, block);
@@ -153,17 +154,18 @@ impl Slots {
         words[self.row(slot / BLOCK, row)] >> (slot % BLOCK) & 1 == 1
     }
 
-    /// The word in which the remainder of `slot` starts.
+    /// Returns the index of the word in which the remainder of `slot` starts.
     #[inline(always)]
     pub fn remainder_word(&self, slot: u64) -> usize {
         self.remainders(slot / BLOCK) + (slot % BLOCK * u64::from(self.remainder_bits) / 64) as usize
     }
 
-    /// The 64 bits from the remainder of `slot` on. Those beyond the block are not remainders.
+    /// Returns the 64 bits that start with the remainder of `slot`. Bits beyond the block are not
+    /// remainders.
     #[inline(always)]
     fn remainders_from(&self, words: &[u64], slot: u64) -> u64 {
         let (word, shift) = (self.remainder_word(slot), slot % BLOCK * u64::from(self.remainder_bits) % 64);
-        // Without a branch: at a shift of 0 nothing of the next word is taken.
+        // Read both words without a branch: a shift of 0 discards the next word.
         let next = words[(word + 1).min(words.len() - 1)];
         words[word] >> shift | next << 1 << (63 - shift)
     }
@@ -173,8 +175,9 @@ impl Slots {
         self.remainders_from(words, slot) & self.remainder_mask()
     }
 
-    /// Where the run of a quotient starts, or would start if there was one; `None` beyond the last slot. If the slot of
-    /// the quotient is empty, it is that.
+    /// Returns the slot at which the run of a quotient starts, or would start if it does not exist;
+    /// `None` if that is beyond the last slot. If the slot of the quotient is empty, it is that
+    /// slot.
     #[inline(always)]
     pub fn run_start<S: Simd>(&self, simd: S, words: &[u64], quotient: u64) -> Option<u64> {
         let skip = self.skip(words, quotient);
@@ -195,8 +198,9 @@ impl Slots {
         }
     }
 
-    /// How many heads of runs, from the slot of a quotient on, belong to smaller quotients. Counted from the last slot
-    /// before it that is not shifted: as many as runs start there, less the heads that are already passed.
+    /// Returns how many heads of runs, from the slot of a quotient on, belong to smaller quotients.
+    /// Counting starts at the last unshifted slot up to it: the result is the number of runs that
+    /// belong to slots from there on, minus the heads that come before the slot of the quotient.
     #[inline(always)]
     fn skip(&self, words: &[u64], quotient: u64) -> i64 {
         let (block, bit) = (quotient / BLOCK, quotient % BLOCK);
@@ -207,7 +211,8 @@ impl Slots {
         if block == 0 {
             return skip;
         }
-        // At the usual loads most clusters start in the block of the quotient, and the one before is not read.
+        // At the usual loads, most clusters start in the block of the quotient, and the block
+        // before is not read.
         if unshifted != 0 {
             return skip;
         }
@@ -221,14 +226,13 @@ impl Slots {
         skip
     }
 
-    /// Asks for what a lookup reads beside the metadata of its block: that of the block before, and the remainders of its
-    /// slot. They are on their way then while the first is waited for.
+    /// Prefetches the remainders of the slot, which a lookup reads after the metadata of the block.
     #[inline(always)]
     pub fn prefetch_around(&self, words: &[u64], quotient: u64) {
         prefetch(words, self.remainder_word(quotient));
     }
 
-    /// Whether the fingerprint is there.
+    /// Returns whether the fingerprint is stored.
     #[inline(always)]
     pub fn contains<S: Simd>(&self, simd: S, words: &[u64], fingerprint: u64) -> bool {
         let (quotient, remainder) = self.split(fingerprint);
@@ -236,21 +240,22 @@ impl Slots {
         self.bit(words, OCCUPIED, quotient) && self.run_contains(simd, words, quotient, remainder)
     }
 
-    /// Whether one of `count` remainders from `slot` on, no more than fit into a word, is this one.
+    /// Returns whether one of `count` remainders from `slot` on equals `remainder`. `count` is at
+    /// most the number that fits in a word.
     #[inline(always)]
     fn holds(&self, words: &[u64], slot: u64, count: u32, remainder: u64) -> bool {
-        // A field becomes 0 where it is the remainder; those that do not count become ones.
+        // A field becomes 0 if it equals the remainder; the bits beyond `count` fields become ones.
         let found = self.remainders_from(words, slot) ^ (remainder * self.ones);
         let found = found | !1 << (count * self.remainder_bits - 1);
         found.wrapping_sub(self.ones) & !found & self.ones << (self.remainder_bits - 1) != 0
     }
 
-    /// Whether the run of a quotient that has one holds a remainder.
+    /// Returns whether the run of an occupied quotient contains a remainder.
     #[inline(always)]
     pub fn run_contains<S: Simd>(&self, simd: S, words: &[u64], quotient: u64, remainder: u64) -> bool {
         let Some(mut slot) = self.run_start(simd, words, quotient) else { return false };
         loop {
-            // As many remainders as a word holds, of those that are in this block and in the run.
+            // Compare as many remainders at once as fit in a word, within this block and this run.
             let later = words[self.row(slot / BLOCK, CONTINUATION)] >> (slot % BLOCK) >> 1;
             let in_run = 1 + later.trailing_ones();
             let count = in_run.min(self.fields);
@@ -258,7 +263,8 @@ impl Slots {
                 return true;
             }
             slot += u64::from(count);
-            // Most runs end here. The rest is that of a long one, or what goes on in the next block.
+            // Most runs end here. The loop goes on with the rest of a long run, or with the next
+            // block.
             let crosses = slot.is_multiple_of(BLOCK);
             if (count == in_run && !crosses) || slot >= self.all() || !self.bit(words, CONTINUATION, slot) {
                 return false;
@@ -266,8 +272,8 @@ impl Slots {
         }
     }
 
-    /// The first slot of a run, which starts at `head`, whose remainder is not below this one, or the slot behind the
-    /// run; and whether it is there.
+    /// Finds a remainder in the run that starts at `head`. Returns the first slot with a remainder
+    /// that is not smaller, or the slot behind the run, and whether the remainder is there.
     pub fn find_in_run(&self, words: &[u64], head: u64, remainder: u64) -> (u64, bool) {
         let mut slot = head;
         loop {
@@ -282,7 +288,7 @@ impl Slots {
         }
     }
 
-    /// How often the fingerprint is there.
+    /// Returns how often the fingerprint is stored.
     pub fn count<S: Simd>(&self, simd: S, words: &[u64], fingerprint: u64) -> u64 {
         let (quotient, remainder) = self.split(fingerprint);
         let Some(head) =
@@ -296,7 +302,7 @@ impl Slots {
         u64::from(found) * (1 + (first + 1..self.all()).take_while(same).count() as u64)
     }
 
-    /// The first slot from `from` on whose bit in the word that `pick` makes of the three rows is set.
+    /// Returns the first slot from `from` on whose bit is set in `pick(rows)`.
     #[inline(always)]
     pub fn next(&self, words: &[u64], from: u64, pick: impl Fn([u64; 3]) -> u64) -> Option<u64> {
         let mut from = from;
@@ -312,13 +318,14 @@ impl Slots {
     }
 }
 
-/// The bits from the highest that is set on; all if none is.
+/// Returns a mask of the highest set bit and all bits above it; all bits if none is set.
 #[inline(always)]
 fn from_highest(word: u64) -> u64 {
     !0 << (63 - (word | 1).leading_zeros())
 }
 
-/// How many more of these slots have a run than are the head of one.
+/// Returns the number of these slots whose quotient has a run, minus the number that are the head
+/// of a run.
 #[inline(always)]
 fn excess(occupied: u64, continuation: u64, slots: u64) -> i64 {
     i64::from((occupied & slots).count_ones()) - i64::from((!continuation & slots).count_ones())

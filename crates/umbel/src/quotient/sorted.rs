@@ -1,5 +1,5 @@
 //! Fingerprints in sorted order: reading them from a filter, and writing them into an empty one.
-//! Merging and resizing do the two in turn.
+//! Merging and resizing combine the two.
 
 use super::slots::{CONTINUATION, OCCUPIED, SHIFTED, Slots};
 use crate::file::FormatError;
@@ -9,17 +9,17 @@ use crate::structure::check_tail;
 use std::cmp::Ordering;
 use std::iter::Peekable;
 
-/// The fingerprints of a [`Quotient`](crate::Quotient), from the smallest to the largest, repeated ones as often as they
-/// are there.
+/// An iterator over the fingerprints of a [`Quotient`](crate::Quotient) in ascending order;
+/// repeated ones occur as often as they are stored.
 #[derive(Clone, Debug)]
 pub struct Fingerprints<'a> {
     slots: Slots,
     words: &'a [u64],
-    /// The next slot to look at.
+    /// The next slot to read.
     slot: u64,
-    /// From here on the next run has its quotient.
+    /// The slot from which to search for the quotient of the next run.
     quotients: u64,
-    /// The quotient of the run at hand.
+    /// The quotient of the current run.
     quotient: u64,
 }
 
@@ -44,23 +44,23 @@ impl Iterator for Fingerprints<'_> {
     }
 }
 
-/// Fills empty slots with fingerprints in rising order.
+/// Fills empty slots with fingerprints in ascending order.
 pub(super) struct Builder<'a> {
     slots: Slots,
     words: &'a mut [u64],
-    /// The slots before this one are full, or will stay empty.
+    /// The first slot that can still be filled. Slots before it are full or stay empty.
     end: u64,
     /// The quotient of the last run.
     last: Option<u64>,
 }
 
 impl<'a> Builder<'a> {
-    /// The words must be those of an empty filter.
+    /// Creates a builder; `words` must be those of an empty filter.
     pub fn new(slots: Slots, words: &'a mut [u64]) -> Builder<'a> {
         Builder { slots, words, end: 0, last: None }
     }
 
-    /// Appends a fingerprint; `None` when there is no room.
+    /// Appends a fingerprint; returns `None` if there is no room.
     #[inline(always)]
     pub fn push(&mut self, fingerprint: u64) -> Option<()> {
         let Builder { slots, ref mut words, end, last } = *self;
@@ -79,7 +79,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Two rising sequences side by side: each value that occurs, and how often in either.
+/// Two ascending sequences side by side: iterates over the values that occur in either, with their
+/// counts in both.
 pub(super) struct Aligned<A: Iterator, B: Iterator>(Peekable<A>, Peekable<B>);
 
 impl<A: Iterator<Item = u64>, B: Iterator<Item = u64>> Aligned<A, B> {
@@ -100,7 +101,7 @@ impl<A: Iterator<Item = u64>, B: Iterator<Item = u64>> Iterator for Aligned<A, B
     }
 }
 
-/// Takes a value off the front of a sequence, as often as it is there.
+/// Removes all copies of a value from the front of a sequence and returns their number.
 fn repeats<I: Iterator<Item = u64>>(sequence: &mut Peekable<I>, value: u64) -> u64 {
     let mut count = 0;
     while sequence.next_if_eq(&value).is_some() {
@@ -110,14 +111,14 @@ fn repeats<I: Iterator<Item = u64>>(sequence: &mut Peekable<I>, value: u64) -> u
 }
 
 impl Slots {
-    /// Whether the words are those that insertions of `len` fingerprints leave: there is exactly one such memory for each
-    /// multiset.
+    /// Checks that the words are the result of inserting `len` fingerprints: there is exactly one
+    /// valid memory for each multiset.
     pub fn check(&self, words: &Words, len: u64) -> Result<(), FormatError> {
         check_tail(words, self.bits())?;
         let words = words.words();
         let broken = |slot, what| Err(FormatError::invalid(format!("slot {slot} {what}")));
         let (mut used, mut quotients) = (0, 0);
-        // The slot before this one, if it is full: its quotient and its remainder.
+        // The quotient and the remainder of the slot before this one, if it is full.
         let mut before: Option<(u64, u64)> = None;
         for slot in 0..self.all() {
             let here = self.remainder(words, slot);

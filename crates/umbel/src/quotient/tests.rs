@@ -1,4 +1,4 @@
-//! What cannot be seen from outside: the layout bit by bit, and memory that no insertion leaves.
+//! Tests of the internals: the layout bit by bit, and contents that no insertion produces.
 
 use super::*;
 use crate::Level;
@@ -12,7 +12,7 @@ fn with(slots: u64, bits: u32, fingerprints: &[u64]) -> Quotient {
     filter
 }
 
-/// A digest with this fingerprint: the smallest x with x * range / 2^64 = fingerprint.
+/// Returns a digest with this fingerprint: the smallest x with x * range / 2^64 = fingerprint.
 fn digest(filter: &Quotient, fingerprint: u64) -> Digest {
     let range = u128::from(filter.slots.range());
     let digest = Digest::from_hash((u128::from(fingerprint) << 64).div_ceil(range) as u64);
@@ -26,7 +26,8 @@ fn insert(filter: &mut Quotient, fingerprint: u64) {
 
 #[test]
 fn the_example_of_the_literature_bit_by_bit() {
-    // Bender et al. 2012, figure 1: quotients 1 1 3 3 3 4 6, of which 4 and the later ones of 3 have to move.
+    // Bender et al. 2012, figure 1: quotients 1 1 3 3 3 4 6, of which 4 and the later copies of 3
+    // have to move.
     let pairs = [(1, 0), (1, 1), (3, 2), (3, 3), (3, 4), (4, 5), (6, 6)];
     let mut order: Vec<u64> = pairs.iter().map(|(quotient, remainder)| quotient << 3 | remainder).collect();
     let first = with(64, 3, &order);
@@ -36,7 +37,7 @@ fn the_example_of_the_literature_bit_by_bit() {
     assert_eq!(words[2], 0b1111_0100 & !(1 << 3), "shifted: 2, 4, 5, 6 and 7");
     let remainders = [0, 0, 1, 2, 3, 4, 5, 6].iter().rev().fold(0, |word, remainder| word << 3 | remainder);
     assert_eq!(words[3], remainders);
-    // In every other order the same.
+    // Every other order of insertion results in the same memory.
     for turn in 0..order.len() {
         order.rotate_left(1);
         order.swap(turn, 3);
@@ -47,15 +48,15 @@ fn the_example_of_the_literature_bit_by_bit() {
 }
 
 #[test]
-fn contents_that_no_insertion_leaves_are_found() {
+fn contents_that_no_insertion_produces_are_detected() {
     let good = with(128, 3, &[8, 8, 9, 24, 25, 26, 100, 500, 501]);
     assert!(good.check_contents().is_ok());
-    // Each bit of the used part, turned over.
+    // Flip each bit of the used part.
     for bit in 0..good.slots.bits() {
         let mut bad = good.try_clone().unwrap();
         bad.words.words_mut()[bit as usize / 64] ^= 1 << (bit % 64);
         let Err(problem) = bad.check_contents() else {
-            // A remainder that stays in order is as good as any.
+            // A changed remainder is valid if the run stays in order.
             let row = bit / 64 % good.slots.block_words();
             assert!(row >= 3, "bit {bit}");
             assert_eq!(bad.fingerprints().count(), 9);
@@ -66,7 +67,7 @@ fn contents_that_no_insertion_leaves_are_found() {
     let mut counted = good.try_clone().unwrap();
     counted.len = 8;
     assert!(counted.check_contents().is_err());
-    // A run in order, but of a slot in which no key can be at home.
+    // A valid run, but of a slot that is not a home slot.
     let mut homeless = with(64, 3, &[]);
     homeless.len = 1;
     let (row, slots) = (homeless.slots.row(1, OCCUPIED), homeless.slots);
@@ -83,9 +84,10 @@ fn contents_that_no_insertion_leaves_are_found() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..crate::fixed_cases() })]
 
-    /// Files are mapped before they are verified: no contents make anything panic or run for ever.
+    /// Files are mapped before they are verified, so no contents may make a method panic or run
+    /// forever.
     #[test]
-    fn nonsense_is_survived(
+    fn arbitrary_contents_do_no_harm(
         blocks in 1..=3u64,
         bits in 1..=57u32,
         rows in prop::collection::vec(prop::sample::select(vec![0, !0, 1, 1 << 63, 0x5555_5555_5555_5555, 0xf0f0]), 18),
@@ -120,7 +122,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_that_makes_no_sense_is_refused_before_a_look_at_its_words() {
+fn invalid_parameters_are_refused_before_the_words_are_read() {
     let filter = with(128, 3, &[8]);
     let restore = |params: [u64; 3]| {
         let words = filter.words.try_clone().unwrap();
@@ -133,12 +135,12 @@ fn a_file_that_makes_no_sense_is_refused_before_a_look_at_its_words() {
     {
         assert!(restore(params).is_err(), "{params:?}");
     }
-    assert!(restore([128, 3, 122]).is_err(), "more keys than it takes");
+    assert!(restore([128, 3, 122]).is_err(), "more keys than it accepts");
     assert!(restore([1 << 62, 57, 1]).is_err() && restore([!63, 1, 1]).is_err());
 }
 
 #[test]
-fn a_trace_names_all_that_the_answer_depends_on() {
+fn a_trace_reports_all_blocks_that_the_answer_depends_on() {
     let mut filter = Quotient::with_slots(64 * 40, 6, Hasher::default()).unwrap();
     let hash = |number: u64| Digest::from_hash((number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let members: Vec<Digest> = (0..2400).map(hash).collect();
@@ -151,7 +153,7 @@ fn a_trace_names_all_that_the_answer_depends_on() {
             Ok(())
         });
         several += usize::from(blocks.len() > 1);
-        // With nonsense in all other blocks it is the same.
+        // Garbage in all other blocks does not change the answer.
         let mut other = filter.try_clone().unwrap();
         for (i, word) in other.words.words_mut().iter_mut().enumerate() {
             *word ^= if blocks.contains(&(i / stride)) { 0 } else { hash(i as u64).get() };

@@ -1,5 +1,5 @@
 //! From digests to a solved table: solves shards in parallel, tries other seeds where peeling gets
-//! stuck, and removes duplicates if they are the reason.
+//! stuck, and removes duplicates if they are the cause.
 
 use super::partition::partition;
 use super::peel::{Payload, Scratch, Sink};
@@ -12,26 +12,27 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::ScopedJoinHandle;
 
-/// A key and what it carries.
+/// A key and its payload.
 pub(crate) type Item<P> = (Digest, P);
 
-/// How cells are to be arranged.
+/// The requested arrangement of the cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Arranged {
     Fuse,
     Segments { k: u32 },
 }
 
-/// What table is wanted.
+/// A description of the requested table.
 #[derive(Clone, Copy)]
 pub(crate) struct Wish<'a> {
-    /// The bits of a cell, 1 to 96.
+    /// The width of a cell, 1 to 96 bits.
     pub width: u32,
     pub arranged: Arranged,
-    /// How many shards, if not as many as the rule says.
+    /// The number of shards; by default it depends on the number of keys.
     pub shards: Option<u64>,
     pub threads: usize,
-    /// Told for how many keys the table is solved already. A try that fails starts anew.
+    /// A callback that receives the number of keys in solved shards. It starts again with each
+    /// attempt.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 
@@ -43,15 +44,15 @@ impl Wish<'_> {
 }
 
 impl TableShape {
-    /// The shape that a table of `n` distinct keys gets, unless its first ten tries fail.
+    /// Returns the shape for `n` distinct keys, unless its first ten attempts fail.
     pub fn plan(n: u64, wish: &Wish<'_>) -> Result<TableShape> {
         TableShape::grown(n, wish, 0)
     }
 
-    /// The same, two per cent larger for each step.
+    /// Like `plan`, but two per cent larger for each step.
     fn grown(n: u64, wish: &Wish<'_>, steps: u32) -> Result<TableShape> {
         let shards = wish.shards.unwrap_or_else(|| sizing::shards(n));
-        // A few keys more, since two per cent of a few cells are none.
+        // Add a few keys, since two per cent of a few cells are none.
         let keys = (n as f64 * 1.02f64.powi(steps as i32)).ceil() as u64 + u64::from(4 * steps);
         let arrangement = match wish.arranged {
             Arranged::Fuse => {
@@ -70,10 +71,10 @@ impl TableShape {
     }
 }
 
-/// Why there is no table.
+/// Why a table could not be built.
 #[derive(Debug)]
 pub(crate) enum BuildError<P> {
-    /// The same digest twice, with different payloads.
+    /// The same digest occurs with different payloads.
     Conflict {
         digest: Digest,
         payloads: [P; 2],
@@ -91,27 +92,28 @@ impl<P> From<Error> for BuildError<P> {
 pub(crate) struct Built<S> {
     pub shape: TableShape,
     pub words: Words,
-    /// The sinks, one for each shard, in order.
+    /// The sinks of the shards, in order.
     pub sinks: Vec<S>,
-    /// How many different keys there were.
+    /// The number of distinct keys.
     pub keys: u64,
 }
 
-/// Seeds tried before the table is made larger.
+/// The number of seeds tried before the table is enlarged.
 const SEEDS: u32 = 10;
-/// How often it is made larger. More would not help: such digests are not uniform.
+/// The number of times that the table is enlarged. More would not help: digests that fail so often
+/// are not uniform.
 const STEPS: u32 = 8;
 
-/// The seeds: 0, and then salted digests of 1, 2, 3, ...
+/// Returns the seed of an attempt: 0, and then salted digests of 1, 2, 3, ...
 fn seed(try_: u32) -> u64 {
     if try_ == 0 { 0 } else { Digest::from_hash(try_.into()).salted(0).get() }
 }
 
-/// Solves a table for these keys. The items are put into another order, and duplicates among them are removed if they
-/// stand in the way.
+/// Solves a table for these keys. The items are reordered, and duplicates among them are removed if
+/// they prevent a solution.
 ///
-/// `sinks` makes a sink for each shard of a shape, anew for each try. The result is the same whatever the number of
-/// threads and the order of the items.
+/// `sinks` creates a sink for each shard of a shape, once per attempt. The result does not depend
+/// on the number of threads or the order of the items.
 pub(crate) fn build<P: Payload, S: Sink<P>>(
     items: &mut Vec<Item<P>>,
     wish: &Wish<'_>,
@@ -141,7 +143,7 @@ pub(crate) fn build<P: Payload, S: Sink<P>>(
     Err(Error::parameter("n", items.len(), needs).into())
 }
 
-/// Leaves one of several equal items.
+/// Keeps one of several equal items; fails if a digest has two payloads.
 fn remove_duplicates<P: Payload>(items: &mut Vec<Item<P>>) -> Result<(), BuildError<P>> {
     items.sort_unstable_by_key(|item| item.0);
     for pair in items.windows(2) {
@@ -153,7 +155,7 @@ fn remove_duplicates<P: Payload>(items: &mut Vec<Item<P>>) -> Result<(), BuildEr
     Ok(())
 }
 
-/// One try; `false` if peeling got stuck in a shard.
+/// Makes one attempt; returns `false` if peeling got stuck in a shard.
 fn solve<P: Payload, S: Sink<P>>(
     shape: &TableShape,
     wish: &Wish<'_>,
@@ -195,7 +197,7 @@ fn solve<P: Payload, S: Sink<P>>(
         work(Scratch::new(shape)?)?;
     } else {
         std::thread::scope(|scope| {
-            // A thread that the system refuses, or has no memory for, is one fewer.
+            // If the system refuses a thread or the memory for it, the others do its work.
             let other = || Scratch::new(shape).map_or(Ok(()), work);
             let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, other).ok();
             let others: Vec<_> = (1..threads).filter_map(spawn).collect();

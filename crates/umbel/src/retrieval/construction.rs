@@ -1,6 +1,6 @@
-//! How many threads a construction uses, and to whom it reports progress.
+//! The number of threads and the progress callback of a construction.
 
-/// How something static is built.
+/// Options for building a static structure.
 ///
 /// ```
 /// use umbel::spec::Construction;
@@ -13,9 +13,10 @@
 /// ```
 #[derive(Clone, Copy)]
 pub struct Construction<'a> {
-    /// How many threads work on it; the result is the same. By default as many as the machine runs at once.
+    /// The number of threads, by default as many as the machine can run at once. It does not change
+    /// the result.
     pub threads: usize,
-    /// Told of how many keys it is done already.
+    /// A callback that receives the number of keys that are done.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 

@@ -1,4 +1,5 @@
-//! Lookups of many digests: the cells of the next tile are fetched while those of this one are read.
+//! Lookups of many digests: the cells of the next tile are prefetched while those of this one are
+//! read.
 
 use super::{CellPositions, MAX_CELLS_OF_KEY, NEAR, Reduce, TableShape, Vector, placed, z};
 use crate::arch::{Kernel, Simd, prefetch_byte};
@@ -7,14 +8,14 @@ use crate::tile::{Lookup, Pair, Places, Stage, TILE, Tile, Tiled, Work};
 use crate::{Digest, Level};
 use std::convert::Infallible;
 
-/// What is known of a tile before its cells are read.
+/// The positions and masks of a tile, computed before its cells are read.
 #[derive(Clone, Copy)]
 pub(crate) struct Starts {
-    /// The byte from which the cells of each key are read, eight bytes at a time,
+    /// The byte from which each cell of each key is read, eight bytes at a time.
     bytes: [[u64; TILE]; MAX_CELLS_OF_KEY],
-    /// and where in what was read they start.
+    /// The shift of the cell within those eight bytes.
     shifts: [[u64; TILE]; MAX_CELLS_OF_KEY],
-    /// What they are xored with.
+    /// The mask of each key.
     masks: [u64; TILE],
 }
 
@@ -40,8 +41,9 @@ impl TableShape {
             let cells = self.positions_in::<R, K>(place, tile[i]);
             for (j, cell) in cells.into_iter().enumerate() {
                 let start = cell * u64::from(self.width);
-                // A cell inside a word is read with it, and one that goes on in the next word from its first byte on: in
-                // no case is more of the next cache line read, which nobody has asked for, than the cell needs.
+                // A cell within a word is read with that word, and one that continues in the next
+                // word is read from its first byte on. So no cache line is read beyond those of the
+                // cell, which were prefetched.
                 let aligned = start & if start % 64 + width > 64 { !7 } else { !63 };
                 (starts.bytes[j][i], starts.shifts[j][i]) = (aligned / 8, start - aligned);
             }
@@ -49,7 +51,7 @@ impl TableShape {
         }
     }
 
-    /// Asks for the cells of key `i`.
+    /// Prefetches the cells of key `i`.
     #[inline(always)]
     fn fetch<const K: usize>(&self, words: &[u64], starts: &Starts, i: usize) {
         for bytes in &starts.bytes[..K] {
@@ -57,7 +59,7 @@ impl TableShape {
         }
     }
 
-    /// What the table says of each key of a tile, for cells of at most 64 bits.
+    /// Decodes each key of a tile, for cells of at most 64 bits.
     #[inline(always)]
     #[expect(clippy::needless_range_loop, reason = "several arrays are walked side by side")]
     fn decode_all<const K: usize>(&self, words: &[u64], at: Pair<'_, Starts>, out: &mut [u64; TILE]) {
@@ -71,7 +73,7 @@ impl TableShape {
             }
             return;
         }
-        // Loads do not become vector instructions, but everything after them does.
+        // The loads are not vectorized, but everything after them is.
         let mut read = [[0; TILE]; K];
         for i in 0..TILE {
             self.fetch::<K>(words, at.next, i);
@@ -120,7 +122,7 @@ impl Lookup for TableShape {
         }
     }
 
-    /// Whether the table says 0.
+    /// Returns a mask of the keys whose value is 0.
     #[inline(always)]
     fn contains_tile<S: Simd>(&self, _: S, lines: &[CacheLine], tile: &Tile, at: Pair<'_, Starts>) -> u64 {
         if self.width > 64 {
@@ -131,10 +133,10 @@ impl Lookup for TableShape {
     }
 }
 
-/// The values of a batch of keys, for [`tile::run`](crate::tile::run); cells have at most 64 bits.
+/// Decodes a batch of keys with [`tile::run`](crate::tile::run); cells have at most 64 bits.
 pub(crate) struct Decode<'a, F> {
     pub lines: &'a [CacheLine],
-    /// Given the values of each tile, in order.
+    /// Receives the values of each tile, in order.
     pub take: F,
 }
 
@@ -177,7 +179,8 @@ impl Kernel for DecodeTile<'_> {
     }
 }
 
-/// What the table says of each of at most 64 digests, for cells of at most 64 bits; behind them is anything.
+/// Decodes at most 64 digests, for cells of at most 64 bits. The elements behind them are
+/// arbitrary.
 pub(crate) fn decode_tile(
     shape: &TableShape,
     level: Level,

@@ -1,18 +1,18 @@
-//! Static tables with a few bits per cell, solved so that the cells of each key, xored, give the
-//! value of the key.
+//! Static tables with a few bits per cell, solved so that the xor of a key's cells and its mask is
+//! the value of the key.
 //!
 //! `lookup(d) = M(d) xor T[h0] xor T[h1] xor T[h2]`
 //!
 //! The mask `M` makes the values of non-members uniform. If the value of every key is 0, the table
 //! is a filter (xor, binary fuse); with other values it is a map (Bloomier). This module has the
-//! code that they share: [`TableShape`] finds and reads the cells of a digest, [`build()`] solves the
-//! table. Users take [`Fuse`](crate::Fuse) or [`Bloomier`](crate::Bloomier).
+//! code that they share: [`TableShape`] finds and reads the cells of a digest, [`build()`] solves
+//! the table. Users work with [`Fuse`](crate::Fuse) or [`Bloomier`](crate::Bloomier).
 //!
 //! # Cost
 //!
-//! A table of w-bit cells takes 1.13 to 1.15 w bits per key when the cells of a key lie in
-//! neighbouring segments ("fuse"). When each of three or four cells lies in a segment of its own,
-//! it takes 1.23 w or 1.32 w. A lookup reads three or four cells. Solving takes linear time.
+//! A table of w-bit cells takes 1.13 to 1.15 w bits per key when the cells of a key are in
+//! neighbouring segments ("fuse"). When each of three or four cells is in a segment of its own, it
+//! takes 1.23 w or 1.32 w. A lookup reads three or four cells. Solving takes linear time.
 //!
 //! # The parts of a digest
 //!
@@ -25,7 +25,7 @@
 //! | other cells | the highest bits of `y = (d ^ seed) * C`, and the bits below them; in segments, `y`, `y * C`, ... |
 //! | mask | `z = y * C^(k-1)`; for more than 64 bits also `z * C` |
 //!
-//! Shard and first cell do not depend on the seed, and they rise with `d`. So digests that are
+//! Shard and first cell do not depend on the seed, and they increase with `d`. So digests that are
 //! sorted once by their high bits are in order for every attempt.
 //!
 //! # References
@@ -60,35 +60,37 @@ use crate::memory::{LINE_BITS, read_bits, read_bytes, read_near};
 use crate::sizing::{MAX_BITS, retrieval as sizing};
 use crate::{Digest, Error, Result};
 
-/// The widest cell.
+/// The largest width of a cell.
 pub(crate) const MAX_WIDTH: u32 = 96;
 
-/// The most cells of a key.
+/// The largest number of cells per key.
 pub(crate) const MAX_CELLS_OF_KEY: usize = 4;
 
-/// The most cells of a shard: their numbers are kept in 32 bits while a table is built.
+/// The largest number of cells in a shard: their indices are stored in 32 bits while a table is
+/// built.
 const MAX_SHARD_CELLS: u64 = 1 << 31;
 
-/// The most shards.
+/// The largest number of shards.
 const MAX_SHARDS: u64 = u32::MAX as u64;
 
-/// How the cells of a shard are arranged.
+/// The arrangement of the cells in a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrangement {
     /// Three cells in three neighbouring segments of `2^segment_log2` cells.
     Fuse { segment_log2: u32, segments: u64 },
-    /// A cell in each of `k` segments of `len` cells.
+    /// One cell in each of `k` segments of `len` cells.
     Segments { k: u32, len: u64 },
 }
 
-/// The high half of a product, the second factor being below 2^32; see [`reduce_narrow`] for why there are two.
+/// The high half of a product whose second factor is below 2^32. [`reduce_narrow`] explains why
+/// there are two implementations.
 pub(crate) trait Reduce {
     fn reduce(x: u64, range: u64) -> u64;
 }
 
-/// For one digest.
+/// The implementation for single digests.
 pub(crate) struct Scalar;
-/// For loops that become vector instructions.
+/// The implementation for loops that the compiler vectorizes.
 pub(crate) struct Vector;
 
 impl Reduce for Scalar {
@@ -105,7 +107,8 @@ impl Reduce for Vector {
     }
 }
 
-/// The cells of a digest inside its shard, as an arrangement has them. `low` decides the first, `y` the others.
+/// Computes the cells of a digest within its shard. `low` determines the first cell, `y` the
+/// others.
 pub(crate) trait CellPositions<const K: usize>: Copy + Send + Sync {
     fn cells<R: Reduce>(self, low: u64, y: u64) -> [u64; K];
 
@@ -118,12 +121,13 @@ pub(crate) trait CellPositions<const K: usize>: Copy + Send + Sync {
 
 #[derive(Clone, Copy)]
 pub(crate) struct FusePlace {
-    /// Where the first cell may be.
+    /// The range of the first cell.
     span: u64,
-    /// The cells of a segment, a power of two.
+    /// The number of cells in a segment, a power of two.
     len: u64,
-    /// What leaves of 64 bits as many as number those cells, and twice as many.
+    /// The shift that leaves the bits for an index in a segment.
     shift: u32,
+    /// The shift that leaves twice as many bits.
     next_shift: u32,
 }
 
@@ -139,7 +143,7 @@ impl CellPositions<3> for FusePlace {
     #[inline(always)]
     fn cells<R: Reduce>(self, low: u64, y: u64) -> [u64; 3] {
         let (len, first) = (self.len, R::reduce(low, self.span));
-        // Xor with a number below `len` stays in the segment.
+        // The xor with a number below `len` stays in the segment.
         [first, (first + len) ^ (y >> self.shift), (first + 2 * len) ^ (y >> self.next_shift & (len - 1))]
     }
 
@@ -197,19 +201,19 @@ macro_rules! placed {
 }
 use placed;
 
-/// Where the cells of every digest are, and how wide they are.
+/// The positions of the cells of every digest, and their width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableShape {
     shards: u64,
     arrangement: Arrangement,
     width: u32,
     seed: u64,
-    /// From the start of a shard to the next, in cells.
+    /// The distance between the starts of two shards, in cells.
     stride: u64,
 }
 
 impl TableShape {
-    /// A shape with these numbers, unless they make no sense.
+    /// Creates a shape; fails if a number is out of range.
     pub fn new(shards: u64, arrangement: Arrangement, width: u32, seed: u64) -> Result<TableShape> {
         if !(1..=MAX_WIDTH).contains(&width) {
             return Err(Error::parameter("bits per cell", width, "1 to 96"));
@@ -240,7 +244,7 @@ impl TableShape {
             let got = format!("{arrangement:?}");
             Error::parameter("cells", got, "at most 2^31 cells in a shard")
         })?;
-        // With several shards, each starts at a whole word whatever the width.
+        // If there are several shards, each starts at a whole word whatever the width.
         let stride = if shards > 1 { cells.next_multiple_of(64) } else { cells };
         let bits = shards.checked_mul(stride).and_then(|cells| cells.checked_mul(width.into()));
         if !bits.is_some_and(|bits| (1..=MAX_BITS).contains(&bits)) || shards > MAX_SHARDS {
@@ -250,7 +254,7 @@ impl TableShape {
         Ok(TableShape { shards, arrangement, width, seed, stride })
     }
 
-    /// The numbers that describe it in a file.
+    /// Returns the parameters that describe the shape in a file.
     pub fn params(&self) -> [u64; 6] {
         let (kind, a, b) = match self.arrangement {
             Arrangement::Fuse { segment_log2, segments } => (0, segment_log2.into(), segments),
@@ -259,7 +263,7 @@ impl TableShape {
         [self.shards, kind, a, b, self.width.into(), self.seed]
     }
 
-    /// The shape with these numbers.
+    /// Restores a shape from the parameters of a file.
     pub fn from_params([shards, kind, a, b, width, seed]: [u64; 6]) -> Result<TableShape> {
         let small = crate::structure::small;
         let arrangement = match kind {
@@ -270,17 +274,17 @@ impl TableShape {
         TableShape::new(shards, arrangement, small(width), seed)
     }
 
-    /// The parts that are built independently of each other.
+    /// Returns the number of shards, which are built independently.
     pub fn shards(&self) -> u64 {
         self.shards
     }
 
-    /// The bits of a cell.
+    /// Returns the number of bits in a cell.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// How many cells a key has.
+    /// Returns the number of cells per key.
     pub fn cells_of_key(&self) -> u32 {
         match self.arrangement {
             Arrangement::Fuse { .. } => 3,
@@ -288,7 +292,7 @@ impl TableShape {
         }
     }
 
-    /// The cells of one shard.
+    /// Returns the number of cells in a shard.
     pub fn shard_cells(&self) -> u64 {
         match self.arrangement {
             Arrangement::Fuse { segment_log2, segments } => segments << segment_log2,
@@ -296,12 +300,12 @@ impl TableShape {
         }
     }
 
-    /// From the start of a shard to the next.
+    /// Returns the distance between the starts of two shards, in cells.
     pub fn stride(&self) -> u64 {
         self.stride
     }
 
-    /// All cells, those between shards included.
+    /// Returns the number of all cells, including those between shards.
     pub fn cells(&self) -> u64 {
         self.shards * self.stride
     }
@@ -310,7 +314,7 @@ impl TableShape {
         self.cells() * u64::from(self.width)
     }
 
-    /// The 64-byte lines that hold the cells.
+    /// Returns the number of 64-byte lines that hold the cells.
     pub fn lines(&self) -> u64 {
         self.bits().div_ceil(LINE_BITS)
     }
@@ -320,7 +324,7 @@ impl TableShape {
         (digest.get() ^ self.seed).wrapping_mul(MULTIPLIER)
     }
 
-    /// The cells of a digest, in order.
+    /// Returns the cells of a digest, in order.
     #[cfg(test)]
     pub fn positions(&self, digest: Digest) -> Vec<u64> {
         placed!(self.arrangement, place => self.positions_in::<Scalar, _>(place, digest).to_vec())
@@ -341,20 +345,20 @@ impl TableShape {
         place.cells::<R>(low, y).map(|cell| start + cell)
     }
 
-    /// The bits that a cell of the table takes.
+    /// Returns the bit range of a cell.
     pub fn cell_bits(&self, cell: u64) -> std::ops::Range<u64> {
         let start = cell * u64::from(self.width);
         start..start + u64::from(self.width)
     }
 
-    /// What the cells of a digest are xored with.
+    /// Returns the mask of a digest.
     pub fn mask(&self, digest: Digest) -> u128 {
         let z = z(self.y(digest), self.cells_of_key() as usize);
         let wide = (u128::from(z) << 64) | u128::from(z.wrapping_mul(MULTIPLIER));
         wide >> (128 - self.width)
     }
 
-    /// What the table says of a digest.
+    /// Returns the value that the table stores for a digest.
     #[inline(always)]
     pub fn decode(&self, words: &[u64], digest: Digest) -> u128 {
         if self.width <= 64 {
@@ -366,7 +370,8 @@ impl TableShape {
         self.mask(digest) ^ cells
     }
 
-    /// The same for cells of at most 64 bits; of wider ones it means nothing.
+    /// Like [`decode`](TableShape::decode), for cells of at most 64 bits. The result for wider
+    /// cells is meaningless.
     #[inline(always)]
     pub fn decode_narrow(&self, words: &[u64], digest: Digest) -> u64 {
         match self.arrangement {
@@ -380,7 +385,8 @@ impl TableShape {
         }
     }
 
-    /// The same for every width and arrangement: apart, so that loops around the most common ones stay small.
+    /// Like `decode_narrow`, for every width and arrangement. It is a separate function so that
+    /// loops around the most common ones stay small.
     #[inline(never)]
     fn decode_any(&self, words: &[u64], digest: Digest) -> u64 {
         placed!(self.arrangement, place => self.decode_in(place, words, digest))
@@ -392,7 +398,7 @@ impl TableShape {
         xor_cells(words, cells.map(|cell| cell * u64::from(self.width)), mask, self.width)
     }
 
-    /// Whether the table says 0: whether the digest is in a filter.
+    /// Returns whether the value of a digest is 0, that is, whether a filter contains it.
     #[inline(always)]
     pub fn contains(&self, words: &[u64], digest: Digest) -> bool {
         if self.width <= 64 {
@@ -403,17 +409,18 @@ impl TableShape {
     }
 }
 
-/// What masks are made of: the element of the stream after those that made the `k` cells.
+/// Returns the element of the probe stream after those of the `k` cells, from which masks are made.
 #[inline(always)]
 fn z(y: u64, k: usize) -> u64 {
     y.wrapping_mul(POWERS[k - 1])
 }
 
-/// The xor of cells of at most 64 bits, given by where they start, and of the highest bits of `mask`.
+/// Returns the xor of cells of at most 64 bits and the highest bits of `mask`. `starts` are the
+/// first bits of the cells.
 #[inline(always)]
 fn xor_cells<const K: usize>(words: &[u64], starts: [u64; K], mask: u64, width: u32) -> u64 {
     let sum = mask >> (64 - width.min(64));
-    // Cells may lie in memory that is far away, so no more is loaded than they need.
+    // Cells may be outside the caches, so only the bytes they need are read.
     let sum = match width {
         ..=9 => starts.iter().fold(sum, |sum, start| sum ^ read_near::<2>(words, *start)),
         10..=25 => starts.iter().fold(sum, |sum, start| sum ^ read_near::<4>(words, *start)),
@@ -426,7 +433,7 @@ fn xor_cells<const K: usize>(words: &[u64], starts: [u64; K], mask: u64, width: 
 /// The widest cell that [`read_near`] reads as a whole.
 const NEAR: u32 = 57;
 
-/// A cell of any width.
+/// Reads a cell of any width.
 #[inline(always)]
 fn read_cell(words: &[u64], cell: u64, width: u32) -> u128 {
     let start = cell * u64::from(width);

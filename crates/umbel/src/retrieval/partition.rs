@@ -1,4 +1,4 @@
-//! Sorts items into groups, in place.
+//! Sorts items into groups in place.
 //!
 //! # References
 //!
@@ -7,9 +7,8 @@
 
 use super::build::Item;
 
-/// Sorts items by group and returns where each group ends: the American flag sort of McIlroy, Bostic and McIlroy 1993, in
-/// rounds.
-/// What `group` returns must be below `groups`.
+/// Sorts items by group and returns the end of each group. The results of `group` must be below
+/// `groups`. This is the American flag sort of `MBM93`, in rounds.
 pub(super) fn partition<P: Copy>(
     items: &mut [Item<P>],
     groups: usize,
@@ -26,8 +25,9 @@ pub(super) fn partition<P: Copy>(
         total += *end;
         *end = total;
     }
-    // Each step puts one item where it belongs and takes what was there in exchange, to be looked at in the next round.
-    // To follow that at once would need no rounds, but each step would wait for the one before.
+    // Each step moves one item to its group and leaves the displaced item for the next round.
+    // Following the displaced items at once would need no rounds, but each step would have to wait
+    // for the one before.
     let mut rest = true;
     while rest {
         rest = false;

@@ -1,8 +1,8 @@
 //! Solves one shard: peels the keys off the cells, then fills the cells in the opposite order.
 //!
-//! A cell with a single key is given to that key, and the key is removed from its other cells, which
-//! may leave one of them with a single key, and so on. Two keys with three cells each, A with the
-//! cells 0, 1, 2 and B with 1, 2, 3:
+//! A cell with a single key is assigned to that key, and the key is removed from its other cells.
+//! This may leave one of them with a single key, and so on. Two keys with three cells each, A with
+//! the cells 0, 1, 2 and B with 1, 2, 3:
 //!
 //! ```text
 //! cell                    0      1      2      3        order
@@ -15,14 +15,13 @@
 //!              digests    A      0      0      B
 //! ```
 //!
-//! Keys are never looked up by cell: a cell has only the number of its keys and the xor of their
-//! digests, and when one key is left the xor *is* its digest. A cell that is given away keeps the
-//! digest of its key.
+//! Keys are never looked up by cell: a cell stores only the number of its keys and the xor of their
+//! digests, and when one key is left the xor *is* its digest. An assigned cell keeps the digest of
+//! its key.
 //!
-//! Filling goes backwards through `order`. Cell 3 is set so that the cells of B give the value of B,
-//! then cell 0 so that those of A give the value of A. The second step cannot spoil the first: when a
-//! cell was given away, only its own key was left in it, so no key that comes later in `order` has
-//! that cell.
+//! Filling goes backwards through `order`. Cell 3 is set so that B decodes to its value, then cell
+//! 0 so that A does. The second step cannot spoil the first: when a cell was assigned, only its own
+//! key was left in it, so no key that comes later in `order` has that cell.
 
 use super::build::Item;
 use super::{CellPositions, Scalar, TableShape, read_cell, z};
@@ -34,7 +33,7 @@ use crate::{Digest, Error, Result};
 use std::fmt::Debug;
 use std::ops::Range;
 
-/// What a key carries to where its value is made: nothing in filters, a value in maps.
+/// The data that a key carries through the construction: nothing in filters, a value in maps.
 pub(crate) trait Payload: Copy + Debug + PartialEq + Send + Sync {
     const ZERO: Self;
     fn xor(self, other: Self) -> Self;
@@ -54,14 +53,15 @@ impl Payload for u64 {
     }
 }
 
-/// Says what the lookup of each key of a shard shall give.
+/// Determines the value that each key of a shard decodes to.
 pub(crate) trait Sink<P>: Send {
-    /// The key with this payload was given this cell of its shard, the one with the number `which` among its own. No
-    /// other key of the shard is given the same. The answer must fit the width of the cells.
+    /// Returns the value for the key with this payload. `cell` is the cell of the shard that was
+    /// assigned to the key, and to no other key; `which` is its index among the cells of the key.
+    /// The value must fit the width of the cells.
     fn place(&mut self, cell: u64, which: u32, payload: P) -> u128;
 }
 
-/// Every key gives 0, as in a filter.
+/// The sink of a filter: every key decodes to 0.
 pub(crate) struct Zero;
 
 impl<P> Sink<P> for Zero {
@@ -71,28 +71,30 @@ impl<P> Sink<P> for Zero {
     }
 }
 
-/// Keys of a group that are entered together; so many are sorted no further.
+/// The number of keys that are entered together; a group of this size is not sorted further.
 const GROUP_KEYS: usize = 1 << 12;
 
-/// So many keys before its turn, the memory is asked for the cell of a key that is to be filled.
+/// The number of keys by which the prefetch of a cell precedes its filling.
 const AHEAD: usize = 24;
 
-/// The memory in which a shard is built: 13 bytes for each cell, and the payload. That is 15 bytes for each key of a
-/// fuse filter, and 24 of a map.
+/// The memory for building a shard: 13 bytes for each cell, and the payload. That is 15 bytes for
+/// each key of a fuse filter, and 24 for each key of a map.
 pub(super) struct Scratch<P> {
     cells: usize,
-    /// How many keys a cell still has, a byte for each.
+    /// The number of keys that each cell still has, in a byte.
     counts: Words,
-    /// The xor of their digests, and of their payloads. ([`Words`] are read at random faster than vectors.)
+    /// The xor of their digests. Random reads of [`Words`] are faster than those of vectors.
     digests: Words,
+    /// The xor of their payloads.
     payloads: Vec<P>,
-    /// The cells that were given to a key, in order, and behind them those that wait for it. No cell is entered twice,
-    /// and there is one element more, to be written by those who are not entered.
+    /// The cells that were assigned to a key, in order, and behind them the queue of cells that may
+    /// be. No cell is entered twice. There is one extra element, which is overwritten without being
+    /// entered.
     order: Vec<u32>,
 }
 
 impl<P: Payload> Scratch<P> {
-    /// Memory for shards of this shape.
+    /// Allocates memory for shards of this shape.
     pub fn new(shape: &TableShape) -> Result<Scratch<P>> {
         let cells = shape.shard_cells();
         Ok(Scratch {
@@ -104,7 +106,8 @@ impl<P: Payload> Scratch<P> {
         })
     }
 
-    /// Solves a shard: `words`, all zero, are those of its cells. `false` if peeling gets stuck; nothing is written then.
+    /// Solves a shard. `words` are the words of its cells, all zero. Returns `false`, and writes
+    /// nothing, if peeling gets stuck.
     pub fn solve<const K: usize>(
         &mut self,
         shape: &TableShape,
@@ -129,10 +132,11 @@ impl<P: Payload> Scratch<P> {
         Ok(true)
     }
 
-    /// Gives a cell of its own to each key; `false` if that cannot be done.
+    /// Assigns a cell of its own to each key; returns `false` if that is not possible.
     ///
-    /// One sweep over the cells, from the left: keys come in the order of their first cells, and as soon as a cell can
-    /// get no more of them, it may be given away. So all cells at work are in the caches.
+    /// This is one sweep over the cells, from the left: keys are entered in the order of their
+    /// first cells, and as soon as no later key can have a cell, it may be assigned. So all cells
+    /// in use are in the caches.
     #[inline(never)]
     fn peel<const K: usize>(
         &mut self,
@@ -158,14 +162,14 @@ impl<P: Payload> Scratch<P> {
         //   cells   |----------------------------|-----------------|--------------------------|
         //           0                        complete     reach (= cleared)             self.cells
         //             no later group has keys      keys are still     not yet cleared, and no
-        //             here: may be given away      to come            key has been entered
+        //             here: may be assigned        to come            key has been entered
         //
         // `order` has the result and the queue one behind the other. The result cannot overtake the
         // head of the queue, since each cell of the result was taken from the queue:
         //
         //   order   |--------------------|--------|--------------------|----------------------|
         //           0                 peeled     head             queue.tail
-        //             given to keys,      used up  waiting: had one key
+        //             assigned to a key,  used up  waiting: had one key
         //             in order                     when they were queued
         //
         // A waiting cell may have lost its key by the time it is its turn (count 0).
@@ -188,8 +192,8 @@ impl<P: Payload> Scratch<P> {
             }
             start = end;
             queue.scan(complete);
-            // First in, first out: the next cells in the queue seldom have to do with each other, and the processor
-            // works on several at once, where with a stack each would wait for the one before.
+            // First in, first out: neighbours in the queue seldom share cells, so the processor
+            // works on several at once. With a stack, each would wait for the one before.
             while head < queue.tail {
                 let own = queue.order[head] as usize;
                 head += 1;
@@ -202,7 +206,8 @@ impl<P: Payload> Scratch<P> {
                 for cell in cells(digest) {
                     queue.leave(cell, digest, payload);
                 }
-                // The key's own cell keeps it: nobody else has it any more, and it is needed to fill the table.
+                // The key's own cell keeps the digest: no other key has this cell now, and the
+                // digest is needed to fill the table.
                 queue.digests[own] = digest;
                 queue.payloads[own] = payload;
             }
@@ -210,11 +215,11 @@ impl<P: Payload> Scratch<P> {
         Ok(peeled == items.len())
     }
 
-    /// Gives the cells their values, the last given one first: the other cells of its key have been filled before, or
-    /// never will be and are 0.
+    /// Fills the cells, the last assigned one first: the other cells of its key are already filled,
+    /// or were assigned to no key and are 0.
     ///
-    /// The values take the place of the digests, which are read for the last time here: whole words are written and
-    /// read again at once much faster than parts of words.
+    /// The values replace the digests, which are read for the last time here: writing whole words
+    /// and reading them again soon is much faster than with parts of words.
     #[inline(never)]
     fn assign<const K: usize>(
         &mut self,
@@ -224,12 +229,12 @@ impl<P: Payload> Scratch<P> {
         sink: &mut impl Sink<P>,
     ) -> Result<()> {
         let digests = &mut self.digests.words_mut()[..self.cells];
-        // What an element of `digests` holds while the loop goes backwards through `order`:
+        // The contents of `digests` while the loop goes backwards through `order`:
         //
-        //   given to a key earlier in `order`     the digest of that key, not read before its turn
+        //   assigned to a key earlier in `order`  the digest of that key, not read before its turn
         //   `own`                                 the digest of its key, replaced in this step
-        //   given to a key later in `order`       its final value
-        //   given to nobody                       0, its final value
+        //   assigned to a key later in `order`    its final value
+        //   assigned to no key                    0, its final value
         //
         // A key has no cells of the first sort, so the xor over its other cells is final.
         for (i, own) in self.order[..keys].iter().enumerate().rev() {
@@ -238,14 +243,14 @@ impl<P: Payload> Scratch<P> {
             let cells = cells(digest);
             let value = sink.place(u64::from(*own), which(cells, *own), payload) as u64;
             let mask = z(shape.y(Digest::from_hash(digest)), K) >> (64 - shape.width);
-            // One of the cells is its own, which still holds the digest.
+            // One of the cells is the key's own, which still holds the digest.
             digests[*own as usize] =
                 cells.iter().fold(digest ^ mask ^ value, |sum, cell| sum ^ digests[*cell as usize]);
         }
         Ok(())
     }
 
-    /// The same for cells of more than 64 bits, in the table itself.
+    /// Like `assign`, for cells of more than 64 bits, in the table itself.
     fn assign_wide<const K: usize>(
         &self,
         keys: usize,
@@ -269,15 +274,15 @@ impl<P: Payload> Scratch<P> {
     }
 }
 
-/// The cells of a shard while keys come and go.
+/// The cells of a shard while keys are entered and peeled.
 struct Queue<'a, P> {
     counts: &'a mut [u8],
     digests: &'a mut [u64],
     payloads: &'a mut [P],
-    /// Cells that had a single key when they were written here, up to `tail`.
+    /// Cells that had a single key when they were queued, up to `tail`.
     order: &'a mut [u32],
     tail: usize,
-    /// So many cells, from the left, get no more keys.
+    /// The number of cells, from the left, that get no more keys.
     complete: usize,
 }
 
@@ -288,7 +293,7 @@ impl<P: Payload> Queue<'_, P> {
         self.payloads[cells].fill(P::ZERO);
     }
 
-    /// Puts a key into a cell; `false` if there are more than can be counted.
+    /// Adds a key to a cell; returns `false` if the count overflows.
     #[inline(always)]
     fn enter(&mut self, cell: usize, digest: u64, payload: P) -> bool {
         self.counts[cell] = self.counts[cell].wrapping_add(1);
@@ -297,7 +302,7 @@ impl<P: Payload> Queue<'_, P> {
         self.counts[cell] != 0
     }
 
-    /// Takes a key out of a cell, and queues the cell if it has one key left.
+    /// Removes a key from a cell, and queues the cell if it has one key left.
     #[inline(always)]
     fn leave(&mut self, cell: u32, digest: u64, payload: P) {
         let index = cell as usize;
@@ -319,7 +324,7 @@ impl<P: Payload> Queue<'_, P> {
     }
 }
 
-/// The number of a cell among those of its key.
+/// Returns the index of a cell among those of its key.
 #[inline(always)]
 fn which<const K: usize>(cells: [u32; K], own: u32) -> u32 {
     cells.iter().position(|cell| *cell == own).unwrap_or(0) as u32
@@ -341,7 +346,7 @@ fn pack(values: &[u64], width: u32, words: &mut [u64]) {
                 *next = word;
             }
             filled -= 64;
-            // What did not fit any more.
+            // The part of the value that did not fit.
             word = value.checked_shr(width - filled).unwrap_or(0);
         }
     }
@@ -350,7 +355,7 @@ fn pack(values: &[u64], width: u32, words: &mut [u64]) {
     }
 }
 
-/// A vector of so many equal elements, or an error where there is no memory for it.
+/// Returns a vector of `len` equal elements, or an error if there is not enough memory.
 fn filled<T: Copy>(len: usize, value: T) -> Result<Vec<T>> {
     let mut vec = Vec::new();
     let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);

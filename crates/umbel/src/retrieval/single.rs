@@ -1,5 +1,4 @@
-//! The cells of a single digest, one by one: for traces, and for maps that store something beside a
-//! cell.
+//! The cells of a single digest, one by one: for traces, and for maps with a second table.
 
 use super::{Scalar, TableShape, placed, read_cell};
 use crate::file::FormatError;
@@ -8,14 +7,14 @@ use crate::structure::check_tail;
 use crate::{Digest, Probe, Result};
 
 impl TableShape {
-    /// One of the cells of a digest; `None` if it has fewer.
+    /// Returns the cell with this index among the cells of a digest; `None` if there are fewer.
     #[inline(always)]
     pub fn position(&self, digest: Digest, which: u64) -> Option<u64> {
         let which = usize::try_from(which).ok()?;
         placed!(self.arrangement, place => self.positions_in::<Scalar, _>(place, digest).get(which).copied())
     }
 
-    /// Nothing is where there are no cells: between shards, and behind the last one.
+    /// Checks that all bits between shards and behind the last one are zero.
     pub fn check_contents(&self, words: &Words) -> Result<(), FormatError> {
         check_tail(words, self.bits())?;
         let between = |shard| shard * self.stride() + self.shard_cells()..(shard + 1) * self.stride();
@@ -26,7 +25,7 @@ impl TableShape {
         Ok(())
     }
 
-    /// Tells of the cells of a digest, in a section of this number.
+    /// Reports the cells of a digest as probes of the given section.
     pub fn trace(
         &self,
         digest: Digest,

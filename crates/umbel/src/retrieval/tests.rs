@@ -7,7 +7,7 @@ use crate::tile;
 use proptest::prelude::*;
 use std::collections::HashMap;
 
-/// Numbers by SplitMix64, which shares nothing with the stream.
+/// Random numbers by SplitMix64, which is unrelated to the probe stream.
 fn random(mut state: u64) -> impl Iterator<Item = u64> {
     std::iter::repeat_with(move || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -21,7 +21,7 @@ fn digests(n: usize, seed: u64) -> Vec<(Digest, ())> {
     random(seed).take(n).map(|x| (Digest::from_hash(x), ())).collect()
 }
 
-/// A map: the value of a key is its payload.
+/// The sink of a map: the value of a key is its payload.
 struct Values;
 
 impl Sink<u64> for Values {
@@ -30,7 +30,7 @@ impl Sink<u64> for Values {
     }
 }
 
-/// A value that uses all 96 bits, from 64.
+/// Expands 64 bits to a value that uses all 96.
 fn spread(payload: u64) -> u128 {
     u128::from(payload) | u128::from(payload.rotate_left(17)) << 64
 }
@@ -65,7 +65,7 @@ proptest! {
     #![proptest_config(crate::fixed_cases())]
 
     #[test]
-    fn every_key_gives_its_value(
+    fn every_key_decodes_to_its_value(
         n in prop_oneof![0..40usize, 0..3000usize],
         width in 1..=96u32,
         shards in 1..=5u64,
@@ -82,7 +82,7 @@ proptest! {
         for (key, value) in &map {
             let digest = Digest::from_hash(*key);
             prop_assert_eq!(shape.decode(words.words(), digest), low(spread(*value), width));
-            // The definition, from the parts that are shown to others.
+            // The same by definition, from the positions, the mask and the bits.
             let positions = shape.positions(digest);
             prop_assert!(positions.windows(2).all(|pair| pair[0] < pair[1]) && positions[positions.len() - 1] < shape.cells());
             let cells = positions.iter().fold(shape.mask(digest), |all, cell| {
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn tiles_answer_as_single_lookups(
+    fn tiles_give_the_same_answers_as_single_lookups(
         n in 1..2000usize,
         width in 1..=96u32,
         shards in 1..=3u64,
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn shapes_that_make_no_sense_are_refused_and_others_read_what_they_own(params in hostile(), hash in any::<u64>()) {
+    fn invalid_shapes_are_refused_and_valid_ones_stay_within_their_cells(params in hostile(), hash in any::<u64>()) {
         if let Ok(shape) = TableShape::from_params(params) {
             let [first, .., last] = shape.positions(Digest::from_hash(hash))[..] else { panic!("too few cells") };
             prop_assert!(first < last && last < shape.cells());
@@ -136,7 +136,7 @@ proptest! {
     }
 }
 
-/// Numbers as hostile files have them.
+/// Parameters as in hostile files.
 fn hostile() -> impl Strategy<Value = [u64; 6]> {
     let number = || prop_oneof![0..100u64, any::<u64>(), (0..64u32).prop_map(|bit| 1 << bit), Just(u64::MAX)];
     (number(), 0..3u64, prop_oneof![0..22u64, number()], number(), prop_oneof![0..100u64, number()], number())
@@ -144,7 +144,7 @@ fn hostile() -> impl Strategy<Value = [u64; 6]> {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn invalid_parameters_are_refused() {
     for params in [
         [0, 0, 2, 3, 8, 0],
         [1, 2, 2, 3, 8, 0],
@@ -198,7 +198,7 @@ fn the_table_depends_neither_on_threads_nor_on_the_order_of_keys() {
 }
 
 #[test]
-fn duplicates_are_found_and_make_the_table_no_larger() {
+fn duplicates_are_removed_and_do_not_enlarge_the_table() {
     for shards in [1, 3] {
         let wish = Wish { shards: Some(shards), threads: 2, ..Wish::fuse(8) };
         let (items, once) = fuse(5000, 3, &wish);
@@ -226,7 +226,7 @@ fn two_values_for_one_key_are_a_conflict() {
 }
 
 #[test]
-fn digests_that_are_not_uniform_are_an_error_and_not_an_endless_loop() {
+fn digests_that_are_not_uniform_result_in_an_error() {
     let mut items: Vec<_> = (0..20_000).map(|x| (Digest::from_hash(x), ())).collect();
     assert!(matches!(
         build(&mut items, &Wish::fuse(8), one_for_each(|| Zero)),
@@ -235,7 +235,7 @@ fn digests_that_are_not_uniform_are_an_error_and_not_an_endless_loop() {
 }
 
 #[test]
-fn strangers_get_every_value_equally_often() {
+fn unknown_keys_decode_to_every_value_equally_often() {
     for arranged in [Arranged::Fuse, Arranged::Segments { k: 3 }, Arranged::Segments { k: 4 }] {
         for n in [1000, 200_000] {
             let (_, Built { shape, words, .. }) = fuse(n, 5, &Wish { arranged, ..Wish::fuse(6) });
@@ -246,13 +246,13 @@ fn strangers_get_every_value_equally_often() {
             }
             let mean = strangers as f64 / 64.0;
             let chi_square: f64 = seen.iter().map(|count| (f64::from(*count) - mean).powi(2) / mean).sum();
-            // 63 degrees of freedom: 63 ± 11.2; five standard deviations.
+            // 63 degrees of freedom: 63 ± 11.2; five standard deviations are allowed.
             assert!((63.0 - 50.0..63.0 + 56.0).contains(&chi_square), "{arranged:?} {n}: {chi_square}");
         }
     }
 }
 
-/// The share of tries that succeed, with the first seed.
+/// Returns the fraction of attempts that succeed with the first seed.
 fn success(n: usize, trials: u64, arrangement: Arrangement) -> f64 {
     let shape = TableShape::new(1, arrangement, 1, 0).unwrap();
     let mut scratch = peel::Scratch::new(&shape).unwrap();
@@ -269,7 +269,7 @@ fn success(n: usize, trials: u64, arrangement: Arrangement) -> f64 {
 }
 
 #[test]
-fn segments_succeed_from_the_thresholds_of_the_literature_on() {
+fn segments_succeed_above_the_thresholds_of_the_literature() {
     let n = 20_000;
     for (k, ratio, share) in [(3, 1.20, 0.0), (3, 1.25, 1.0), (4, 1.27, 0.0), (4, 1.32, 1.0)] {
         let len = (ratio * n as f64 / f64::from(k)).ceil() as u64;
@@ -277,7 +277,7 @@ fn segments_succeed_from_the_thresholds_of_the_literature_on() {
     }
 }
 
-/// Notes the cells that keys are given, and makes their lookups tell which of their own it is.
+/// Records the cells assigned to keys, and lets each key decode to the index of its own cell.
 #[derive(Default)]
 struct Given(Vec<(u64, u64)>);
 
@@ -289,7 +289,7 @@ impl Sink<u64> for Given {
 }
 
 #[test]
-fn every_key_is_given_a_cell_of_its_own_and_can_find_it() {
+fn every_key_has_a_cell_of_its_own_and_decodes_to_its_index() {
     for (shards, k) in [(1, 0), (4, 0), (1, 3), (3, 4)] {
         let arranged = if k == 0 { Arranged::Fuse } else { Arranged::Segments { k } };
         let wish = Wish { arranged, shards: Some(shards), threads: 2, ..Wish::fuse(7) };
@@ -299,7 +299,7 @@ fn every_key_is_given_a_cell_of_its_own_and_can_find_it() {
         let mut owner = HashMap::new();
         for (start, sink) in (0..).step_by(built.shape.stride() as usize).zip(&built.sinks) {
             for (cell, payload) in &sink.0 {
-                assert_eq!(owner.insert(start + cell, *payload), None, "no cell is given twice");
+                assert_eq!(owner.insert(start + cell, *payload), None, "no cell is assigned twice");
             }
         }
         assert_eq!((built.sinks.len() as u64, owner.len()), (shards, 20_000));
@@ -311,19 +311,20 @@ fn every_key_is_given_a_cell_of_its_own_and_can_find_it() {
 }
 
 #[test]
-fn nine_first_tries_in_ten_succeed_whatever_the_number_of_keys() {
-    // Among them those of which others' first tries mostly fail: 3 500, 12 000, 14 000, 37 000.
+fn nine_first_attempts_in_ten_succeed_for_every_number_of_keys() {
+    // These include numbers for which most first attempts of other implementations fail: 3 500, 12
+    // 000, 14 000, 37 000.
     for n in [2, 9, 24, 32, 100, 316, 1000, 2121, 3500, 12_000, 14_000, 37_000, 60_000, 100_000, 300_000] {
         let sizing::Fuse { segment_log2, segments, .. } = sizing::fuse(n as u64);
         let trials = (1_000_000 / n as u64).clamp(40, 400);
         let share = success(n, trials, Arrangement::Fuse { segment_log2, segments });
-        // Measured 0.92 to 1 each; five in six leave room for the scatter of so few trials.
+        // Measured 0.92 to 1 each; five in six leaves room for the scatter of so few trials.
         assert!(share > 0.83, "{n}: {share}");
     }
 }
 
 #[test]
-fn progress_comes_to_all_keys() {
+fn progress_reaches_all_keys() {
     let last = std::sync::atomic::AtomicU64::new(0);
     let progress = |keys| {
         last.fetch_max(keys, std::sync::atomic::Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Scalable Bloom filters: a filter for an unknown number of keys. It grows by adding larger and
-//! stricter stages, and its rate never exceeds the one asked for.
+//! Scalable Bloom filters: sets for an unknown number of keys. The filter grows by adding larger
+//! and stricter stages, and its rate never exceeds the requested one.
 //!
 //! ```
 //! use umbel::Scalable;
@@ -15,7 +15,7 @@
 //!
 //! # How it works
 //!
-//! Keys go into the newest stage until that is full; then a stage is added that holds twice as many
+//! Keys go into the newest stage until it is full; then a stage is added that holds twice as many
 //! keys at 0.85 times the rate. A key that the filter already seems to contain is not inserted
 //! again. A lookup goes from the newest stage, which has most of the keys, to the oldest.
 //!
@@ -26,17 +26,17 @@
 //! stage 3   [=====           ]        8000 keys, the newest: takes the keys
 //! ```
 //!
-//! The rates of the stages form a geometric series whose sum is the rate asked for. Only a union
+//! The rates of the stages form a geometric series whose sum is the requested rate. Only a union
 //! can exceed it: where two stages hold too many keys to become one, the union keeps both and
 //! reports the higher rate.
 //!
-//! # When to take it
+//! # When to use it
 //!
-//! Take it when the number of keys is not known. If it is, take a plain Bloom filter, since growing
+//! Use it when the number of keys is not known. If it is, use a plain Bloom filter, since growing
 //! costs memory and time. At 1 %, a key takes 14 bits in a full first stage and 18 in eight full
-//! ones, and up to twice as much while the newest stage is empty. A lookup of an absent key asks
-//! every stage: with eight stages, a batch takes about five times as long as in a single blocked
-//! filter, and about three times for keys that are present.
+//! ones, and up to twice as much while the newest stage is empty. A lookup of an absent key
+//! searches every stage: with eight stages, a batch takes about five times as long as in a single
+//! blocked filter, and about three times as long for keys that are present.
 //!
 //! # References
 //!
@@ -58,16 +58,16 @@ use crate::{
     Plan, Result, Set, Spec, Stats, Structure,
 };
 
-/// How a scalable filter grows.
+/// The options of a scalable filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// r: by which the rate of each stage is lower than that of the one before, above 0 and below 1. From 0.8 to 0.9
-    /// takes the least space.
+    /// The factor r from the rate of each stage to that of the next, above 0 and below 1. Values
+    /// from 0.8 to 0.9 take the least space.
     pub tightening: f64,
-    /// s: how many times the keys of one stage the next one holds. 2 wastes little; 4 makes fewer stages, which is
-    /// better for much growth.
+    /// The factor s from the capacity of each stage to that of the next. 2 wastes little; 4 makes
+    /// fewer stages, which is better for much growth.
     pub growth: u32,
-    /// What the stages are.
+    /// The kind of filter that stages are.
     pub stage: Stage,
 }
 
@@ -77,17 +77,18 @@ impl Default for Options {
     }
 }
 
-/// What the stages of a scalable filter are.
+/// The kind of filter that the stages are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Blocked ones, or standard ones where these would be small.
+    /// Blocked filters, or standard ones while they are small.
     #[default]
     Automatic = 0,
-    /// As in Almeida et al. 2007: k = ceil(log2 1/P_i) slices of ceil(n_i / ln 2) bits.
+    /// Partitioned filters as in Almeida et al. 2007: `k = ceil(log2(1 / P_i))` slices of
+    /// `ceil(n_i / ln 2)` bits.
     Partitioned = 1,
-    /// Blocked ones, or standard ones where these would be below 64 KiB: a tenth less memory, and more time, while the
-    /// filter is small.
+    /// Blocked filters, or standard ones below 64 KiB. While the filter is small, this takes a
+    /// tenth less memory, and more time.
     Compact = 2,
 }
 
@@ -101,36 +102,37 @@ impl Stage {
     }
 }
 
-/// One stage, as it is now.
+/// The current state of one stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StageInfo {
-    /// What filter it is.
+    /// The kind of its filter.
     pub kind: Kind,
-    /// Keys it is for.
+    /// The number of keys it is planned for.
     pub capacity: u64,
-    /// Keys it has.
+    /// The number of keys it holds.
     pub keys: u64,
-    /// The rate it does not exceed when it is full.
+    /// The largest rate it has when it is full.
     pub rate: f64,
-    /// Bits that keys can land on.
+    /// The number of bits that keys can set.
     pub bits: u64,
-    /// Bits that a key sets.
+    /// The number of bits that each key sets.
     pub hashes: u32,
 }
 
-/// A filter that grows; see the [module](self).
+/// A set that grows; see the [module documentation](self).
 pub struct Scalable {
     head: Head,
     schedule: Schedule,
     stage: Stage,
-    /// Stages that take no more keys, the lowest first.
+    /// The stages that accept no more keys, lowest first.
     older: Vec<Part>,
-    /// The one that takes keys: none is of a higher stage.
+    /// The stage that accepts keys. No stage is higher.
     newest: Part,
 }
 
-/// A filter of the chain, and which stage of the schedule it is. After a union there may be several of a stage.
+/// A filter of the chain, and the index of its stage in the schedule. After a union, several
+/// filters may have the same stage.
 #[derive(Debug)]
 struct Part {
     link: Link,
@@ -144,18 +146,22 @@ impl Part {
 }
 
 impl Scalable {
-    /// An empty filter with room for `capacity` keys in its first stage, and with a rate of at most `rate` however many
-    /// there will be.
+    /// Creates an empty filter with room for `capacity` keys in its first stage. Its rate is at
+    /// most `rate`, however many keys are inserted.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `capacity` or `rate` is out of range, or if there is not enough memory.
     pub fn with_capacity(capacity: u64, rate: f64) -> Result<Scalable> {
         Scalable::build(&Spec::new(capacity, rate)?)
     }
 
-    /// How it grows.
+    /// Returns the schedule by which the filter grows.
     pub fn schedule(&self) -> Schedule {
         self.schedule
     }
 
-    /// The stages, the smallest first.
+    /// Iterates over the stages, smallest first.
     pub fn stages(&self) -> impl Iterator<Item = StageInfo> {
         self.parts().map(|Part { link, stage }| StageInfo {
             kind: link.filter.kind(),
@@ -167,32 +173,32 @@ impl Scalable {
         })
     }
 
-    /// The filter that all of its keys are in, as long as it has not grown.
+    /// Returns the filter that holds all keys, as long as this filter has not grown.
     pub fn single(&self) -> Option<&BloomFilter> {
         (self.older.is_empty() && self.newest.stage == 0).then_some(&self.newest.link.filter)
     }
 
-    /// All stages, the oldest first.
+    /// Iterates over all stages, oldest first.
     fn parts(&self) -> impl DoubleEndedIterator<Item = &Part> + Clone {
         self.older.iter().chain(std::iter::once(&self.newest))
     }
 
-    /// The filters of all stages, the oldest first.
+    /// Iterates over the filters of all stages, oldest first.
     fn links(&self) -> impl DoubleEndedIterator<Item = &Link> + Clone {
         self.parts().map(|part| &part.link)
     }
 
-    /// The filters of all stages in the order in which they are asked.
+    /// Iterates over the filters of all stages in the order of a lookup.
     fn filters(&self) -> impl Iterator<Item = &BloomFilter> + Clone {
         self.links().rev().map(|link| &*link.filter)
     }
 
-    /// What stage `i` is for.
+    /// Returns the capacity and the rate of stage `i`.
     fn stage_design(schedule: &Schedule, i: usize) -> Design {
         Design { capacity: schedule.stage_capacity(i), rate: schedule.stage_rate(i) }
     }
 
-    /// An empty filter of one stage.
+    /// Creates an empty filter of one stage.
     fn first(head: Head, schedule: Schedule, stage: Stage) -> Result<Scalable> {
         let design = Scalable::stage_design(&schedule, 0);
         let newest = Link::new(stage.shape(design.capacity, design.rate)?, &head)?;
@@ -200,7 +206,8 @@ impl Scalable {
         Ok(Scalable { head, schedule, stage, older: Vec::new(), newest })
     }
 
-    /// The head of a filter without keys. What stages of others added to the rate is gone with them.
+    /// Returns the head of the filter without its keys. Unions may have raised the rate; this
+    /// restores the planned one.
     fn emptied(&self) -> Head {
         let mut head = self.head.emptied();
         if let Some(design) = &mut head.design {
@@ -209,7 +216,8 @@ impl Scalable {
         head
     }
 
-    /// How many keys the newest stage still takes; the next one opens another.
+    /// Returns how many keys the newest stage still accepts; the next key after them opens another
+    /// stage.
     pub fn room(&self) -> u64 {
         self.schedule.stage_capacity(self.newest.stage).saturating_sub(self.newest.link.keys)
     }
@@ -222,7 +230,7 @@ impl Scalable {
             return Err(full(format!("it has {parts} stages; build one with a larger capacity or growth")));
         }
         let design = Scalable::stage_design(&self.schedule, next);
-        // What digests of 64 bits that coincide add to the rate has to stay below one hundredth of it.
+        // Coinciding 64-bit digests must add less than one hundredth of the rate to it.
         let keys = self.stages().map(|stage| stage.capacity as f64).sum::<f64>() + design.capacity as f64;
         if 100.0 * keys / 2f64.powi(64) > self.schedule.rate() {
             return Err(full("digests of 64 bits cannot tell more keys apart at this rate".into()));
@@ -234,7 +242,7 @@ impl Scalable {
         Ok(())
     }
 
-    /// Inserts a group of digests in order; `new` learns which of them were new.
+    /// Inserts a group of digests in order. Calls `new` with the index of each digest that was new.
     fn insert_group(&mut self, group: &mut Group, mut new: impl FnMut(&Group, usize)) -> Result<()> {
         group.query(self.older.iter().rev().map(|part| &*part.link.filter));
         group.drop_found();
@@ -245,7 +253,7 @@ impl Scalable {
             if done == digests.len() {
                 break;
             }
-            // It is full, and for the rest one of those that are only asked.
+            // The newest stage is full, so for the remaining digests it is only searched.
             group.skip(done);
             group.query(std::iter::once(&*self.newest.link.filter));
             group.drop_found();
@@ -271,11 +279,12 @@ overlap_methods!([] Scalable);
 
 impl structure::sealed::Sealed for Scalable {}
 
-/// The parameters of a file before those of the stages, and of each stage.
+/// The number of parameters in a file before those of the stages.
 const FIXED_PARAMS: usize = 5;
+/// The number of parameters in a file for each stage.
 const STAGE_PARAMS: usize = 4;
 
-/// Added to the type of stages in a file where each of them tells which it is.
+/// Added to the type of stages in a file if each stage has its index as another parameter.
 const PLACED: u64 = 16;
 
 impl Structure for Scalable {
@@ -284,8 +293,8 @@ impl Structure for Scalable {
     const CAPABILITIES: Capabilities =
         Capabilities { grow: true, union: true, intersect: true, ..Capabilities::NOTHING };
 
-    /// The plan of the first stage: `rate` is what it has when it is full, and `rate_asked` what all stages together do
-    /// not exceed.
+    /// Plans the first stage: `rate` is its rate when it is full, and `rate_asked` is the limit for
+    /// all stages together.
     fn plan(spec: &Spec) -> Result<Plan> {
         let Options { tightening, growth, stage } = spec.options().scalable;
         let shape = |n, p| {
@@ -308,7 +317,7 @@ impl Structure for Scalable {
         })
     }
 
-    /// By the schedule, with as many stages as `n` keys need.
+    /// Predicts the rate by the schedule, with as many stages as `n` keys need.
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         let (mut rates, mut rest) = (Vec::new(), n);
         let (mut parts, mut next) = (self.parts(), self.newest.stage + 1);
@@ -353,8 +362,9 @@ impl Structure for Scalable {
         &mut self.head
     }
 
-    /// n_0, P, r, s and what the stages are; then of each stage its kind, the two numbers of its layout, and its keys. If
-    /// there are several of a stage, or one is missing, each tells which it is, too.
+    /// The parameters of a file: `n_0`, P, r, s and the type of stages; then, for each stage, its
+    /// kind, the two numbers of its layout, and its keys. If several filters have the same stage,
+    /// or a stage is missing, the index of the stage follows.
     fn params(&self) -> Vec<u64> {
         let schedule = &self.schedule;
         let (rate, tightening) = (schedule.rate().to_bits(), schedule.tightening().to_bits());
@@ -410,7 +420,7 @@ impl Structure for Scalable {
         for (i, numbers) in stages.iter().enumerate() {
             let &&[kind, a, b, keys, ref place @ ..] = numbers else { continue };
             let place = place.first().map_or(i, |place| usize::try_from(*place).unwrap_or(usize::MAX));
-            // There may be several of a stage, and the last takes keys.
+            // Several filters may have the same stage; the last one accepts keys.
             let ordered = older.last().is_none_or(|last| last.stage <= place) && place < Schedule::MAX_STAGES;
             if !ordered || keys > schedule.stage_capacity(place) {
                 return Err(FormatError::invalid(format!("stage {place} claims {keys} keys")).into());
@@ -442,7 +452,7 @@ impl Set for Scalable {
         Scalable::first(Head::planned(spec, &plan), schedule, stage)
     }
 
-    /// Keeps the smallest stage, and its memory.
+    /// Keeps the smallest stage and its memory.
     fn clear(&mut self) {
         let rest = self.older.drain(..).next();
         if let Some(first) = rest {
@@ -497,7 +507,7 @@ impl Insert for Scalable {
 
     fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
         let full = self.room() == 0;
-        // One that takes keys knows itself whether it has had this one.
+        // A stage that accepts keys finds out by itself whether it has the key.
         let others = self.filters().skip(usize::from(!full));
         let known = chain::contains_digest(self.head.level, others, digest);
         let mut new = false;

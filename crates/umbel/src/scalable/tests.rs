@@ -13,7 +13,7 @@ fn parts(filter: &Scalable, params: Vec<u64>) -> Parts {
 }
 
 #[test]
-fn parameters_of_a_file_that_make_no_sense_are_refused() {
+fn invalid_parameters_of_a_file_are_refused() {
     let filter = grown();
     let params = filter.params();
     assert!(Scalable::restore(parts(&filter, params.clone())).is_ok());
@@ -41,7 +41,7 @@ fn parameters_of_a_file_that_make_no_sense_are_refused() {
         params[i] = value;
         assert!(Scalable::restore(parts(&filter, params)).is_err(), "parameter {i} = {value}");
     }
-    // Stages without sections, sections without stages, and half a stage.
+    // Stages without sections, sections without stages, and incomplete stages.
     for len in (0..params.len()).chain([params.len() + 4, params.len() + 400_000]) {
         let mut params = params.clone();
         params.resize(len, 1);
@@ -80,7 +80,7 @@ fn plan_and_build_cannot_disagree() {
     }
 }
 
-/// Stages of two filters, as a file with types of 16 and more has them.
+/// Returns a filter with the stages of two filters, which files store with types of 16 and more.
 fn united() -> Scalable {
     let (mut filter, mut other) = (grown(), grown().try_clone_empty().unwrap());
     other.insert_batch(&(1000..1650u64).collect::<Vec<_>>()).unwrap();
@@ -90,13 +90,14 @@ fn united() -> Scalable {
 }
 
 #[test]
-fn places_in_a_file_that_make_no_sense_are_refused() {
+fn invalid_stage_indices_in_a_file_are_refused() {
     let filter = united();
     let params = filter.params();
     assert_eq!((params[4], params.len()), (PLACED, 5 + 6 * 5));
     let restored = Scalable::restore(parts(&filter, params.clone())).unwrap();
     assert!(restored.stages().eq(filter.stages()) && restored.params() == params);
-    // The type, the places of the first, the second and the last stage, and the keys of the second.
+    // The type, the indices of the first, the second and the last stage, and the keys of the
+    // second.
     for (i, value) in [
         (4, 2 * PLACED),
         (4, PLACED + 3),
@@ -114,9 +115,9 @@ fn places_in_a_file_that_make_no_sense_are_refused() {
     }
 }
 
-/// Whatever can be read can be filled as far as it goes, and read again.
+/// Any filter that can be read can be filled to its limit, and read again.
 #[test]
-fn one_that_claims_the_last_stage_opens_no_further() {
+fn a_filter_at_the_last_stage_opens_no_further_stage() {
     let mut spec = Spec::new(1, 0.01).unwrap();
     let mut options = crate::spec::KindOptions::default();
     (options.scalable.growth, options.scalable.tightening) = (1, 0.99);

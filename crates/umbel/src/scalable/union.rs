@@ -1,4 +1,4 @@
-//! Unions of filters that grow; intersections and overlaps of filters that have not grown yet.
+//! Unions of scalable filters, and intersections and overlaps of those that have not grown yet.
 
 use super::{Kind, Part, Scalable, Schedule};
 use crate::algebra::{Algebra, Mismatch};
@@ -23,8 +23,9 @@ impl Algebra for Scalable {
             })
     }
 
-    /// Two stages of a kind become one as long as it then has no more keys than it is for. Else both stay, and both are
-    /// asked: the rate that is promised rises by that of the stage.
+    /// Two filters of the same stage become one if it then holds no more keys than it is planned
+    /// for. Otherwise both are kept and searched, and the promised rate increases by that of the
+    /// stage.
     ///
     /// ```
     /// use umbel::Scalable;
@@ -40,7 +41,7 @@ impl Algebra for Scalable {
     /// ```
     fn union(&mut self, other: &Scalable) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
-        // All that can fail comes first.
+        // Everything that can fail comes first.
         let (mut joined, mut added) = (Vec::new(), Vec::new());
         let mut free = vec![true; self.older.len() + 1];
         for theirs in other.parts() {
@@ -49,7 +50,7 @@ impl Algebra for Scalable {
                     free[place] = false;
                     joined.push((place, theirs, keys));
                 }
-                // One without keys adds nothing.
+                // A stage without keys adds nothing.
                 None if theirs.link.filter.stats().used_cells == 0 => {}
                 None => added.push(theirs.try_clone()?),
             }
@@ -73,7 +74,7 @@ impl Algebra for Scalable {
         Ok(())
     }
 
-    /// Of filters that have not grown, see [`Scalable::overlap`].
+    /// Only for filters that have not grown; see [`Scalable::overlap`].
     fn intersect(&mut self, other: &Scalable) -> Result<()> {
         self.singles(other, "be intersected")?;
         let (ours, theirs) = (&mut self.newest.link, &other.newest.link);
@@ -83,19 +84,20 @@ impl Algebra for Scalable {
         Ok(())
     }
 
-    /// Of filters that have not grown, how many keys they have in common. In those that have, a key may be in another
-    /// stage of each.
+    /// Estimates how many keys two filters that have not grown have in common. In grown filters, a
+    /// common key may be in different stages.
     fn overlap(&self, other: &Scalable) -> Result<Option<Overlap>> {
         let [ours, theirs] = self.singles(other, "be compared")?;
         ours.overlap(theirs)
     }
 }
 
-/// With how many stages one of the other filter is compared at most: each time all bits of both are counted.
+/// The number of our stages that one of the other filter is compared with. Each comparison counts
+/// all bits of both.
 const MAX_COMPARED: usize = 4;
 
 impl Scalable {
-    /// The filters of both, if they have not grown.
+    /// Returns the filters of both if they have not grown.
     fn singles<'a>(&'a self, other: &'a Scalable, what: &'static str) -> Result<[&'a BloomFilter; 2]> {
         Mismatch::refuse(self.mismatch(other))?;
         let why = "they have grown, and a key may be in another stage of each; build them for as many keys as they have";
@@ -103,7 +105,8 @@ impl Scalable {
         both.map(|(ours, theirs)| [ours, theirs]).ok_or_else(|| Error::cannot(Kind::Scalable, what, why))
     }
 
-    /// Which of our stages that are free takes one of theirs in, and how many keys it then has.
+    /// Finds a free stage of ours that can absorb one of theirs. Returns its index and the number
+    /// of keys it then has.
     fn place_for(&self, theirs: &Part, free: &[bool]) -> Result<Option<(usize, u64)>> {
         let same = self.parts().enumerate().filter(|(i, ours)| free[*i] && ours.stage == theirs.stage);
         for (place, ours) in same.take(MAX_COMPARED) {
@@ -115,12 +118,12 @@ impl Scalable {
         Ok(None)
     }
 
-    /// How many keys two stages have together. Where the sum of both would be too much, some may be the same, which
-    /// their bits show.
+    /// Returns the number of keys that two stages have together. If the sum exceeds the capacity,
+    /// some keys may be in both, so the number is estimated from the bits.
     fn united(&self, ours: &Part, theirs: &Part) -> Result<u64> {
         let (a, b) = (ours.link.keys, theirs.link.keys);
         let overlap = ours.link.filter.overlap(&theirs.link.filter)?;
-        // One that has all bits of the other, as after an earlier union, takes nothing in.
+        // If one has all bits of the other, as after an earlier union, the other adds nothing.
         match &overlap {
             Some(overlap) if overlap.union.value <= overlap.left.value => return Ok(a),
             Some(overlap) if overlap.union.value <= overlap.right.value => return Ok(b),
@@ -134,16 +137,18 @@ impl Scalable {
         Ok(most.map_or(sum, |most| (most.ceil() as u64).clamp(a.max(b), sum)))
     }
 
-    /// The rate that it does not exceed, however many keys come, with these stages besides its own.
+    /// Returns the limit of the rate, however many keys are inserted, with these stages in addition
+    /// to its own.
     fn promised(&self, added: impl Iterator<Item = usize> + Clone) -> f64 {
         let stages = self.parts().map(|part| part.stage).chain(added);
         let next = stages.clone().max().map_or(0, |last| last + 1);
-        // All that follow: P_0 (r^next + r^(next+1) + ...).
+        // All stages that follow: P_0 (r^next + r^(next+1) + ...).
         let tail = self.schedule.rate() * self.schedule.tightening().powi(next as i32);
         stages.map(|stage| self.schedule.stage_rate(stage)).sum::<f64>() + tail
     }
 
-    /// Adds a stage at its place. Of the highest, the one with the most room takes keys.
+    /// Adds a stage at its place. Among the highest stages, the one with the most room accepts
+    /// keys.
     fn put(&mut self, mut part: Part) {
         let rank = |part: &Part| (part.stage, Reverse(part.link.keys));
         if rank(&part) > rank(&self.newest) {

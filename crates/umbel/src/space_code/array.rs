@@ -1,4 +1,4 @@
-//! The bit array of one level, and the bits that belong to the groups of a key.
+//! The bit array of one level, and the bits of a key's groups.
 
 use crate::arch::{Kernel, Simd, prefetch};
 use crate::bloom::scattered::{self, Scatter};
@@ -10,14 +10,15 @@ use crate::structure::Probe;
 use crate::{Digest, Level, Result, Standard, TILE};
 use std::sync::OnceLock;
 
-/// The bits of one level. A group of a key is a digest of its own, which is in the array as in a standard filter.
+/// The bits of one level. Each group of a key has a digest of its own, which is stored as in a
+/// standard filter.
 #[derive(Debug)]
 pub(super) struct Array {
     layout: Standard,
     words: Words,
-    /// What makes a group's digest of a key's.
+    /// The salts that turn a key's digest into those of its groups.
     salts: Vec<u64>,
-    /// How many bits are set, once somebody wanted to know.
+    /// The number of set bits, counted on the first query.
     ones: OnceLock<u64>,
 }
 
@@ -52,23 +53,24 @@ impl Array {
         &self.salts
     }
 
-    /// How many bits are set. They are counted once, and then kept count of.
+    /// Returns the number of set bits. They are counted once, and the count is then kept up to
+    /// date.
     pub fn ones(&self) -> u64 {
         *self.ones.get_or_init(|| self.words.count_ones())
     }
 
-    /// The probability that a group that was not hit is found.
+    /// Returns the probability that a group is found although it was not hit.
     pub fn noise(&self) -> f64 {
         self.noise_of(self.ones())
     }
 
-    /// The noise of so many set bits.
+    /// Returns the noise for this number of set bits.
     pub fn noise_of(&self, ones: u64) -> f64 {
-        // Damaged files may have ones beyond the last bit.
+        // Damaged files may have set bits beyond the last one.
         (ones as f64 / self.layout.bits() as f64).min(1.0).powi(self.layout.hashes() as i32)
     }
 
-    /// The digest of a key's group.
+    /// Returns the digest of a key's group.
     #[inline(always)]
     pub fn group(&self, digest: Digest, group: usize) -> Digest {
         digest.salted(self.salts[group])
@@ -85,12 +87,12 @@ impl Array {
         }
     }
 
-    /// Whether the bits are taken to be outside the caches.
+    /// Returns whether the bits are assumed to be outside the caches.
     pub fn is_far(&self) -> bool {
         self.words.words().len() >= OUT_OF_CACHE
     }
 
-    /// Asks for the bits of groups that are about to be set, if they are far away.
+    /// Prefetches the bits of groups that are about to be set, if they are outside the caches.
     pub fn fetch(&self, groups: &[Digest]) {
         scattered::fetch_to_insert(self.layout, self.words.words(), groups);
     }
@@ -105,13 +107,13 @@ impl Array {
         self.ones = OnceLock::new();
     }
 
-    /// How many of a key's groups are found.
+    /// Returns the number of a key's groups that are found.
     #[inline]
     pub fn found(&self, level: Level, digest: Digest) -> u32 {
         level.run(CountGroups { array: self, digest })
     }
 
-    /// The digests of all groups of some keys, key by key; they fit into a tile.
+    /// Returns the digests of all groups of some keys, key by key; they must fit in a tile.
     #[inline]
     pub fn groups_of<'a>(&self, keys: &[Digest], tile: &'a mut [Digest; TILE]) -> &'a [Digest] {
         let groups = keys.iter().flat_map(|key| self.salts.iter().map(|salt| key.salted(*salt)));
@@ -123,7 +125,8 @@ impl Array {
         &tile[..len]
     }
 
-    /// How many of a key's groups are found, with every bit told before it is read.
+    /// Returns the number of a key's groups that are found, and reports every bit before it is
+    /// read.
     pub fn trace(
         &self,
         section: usize,
@@ -146,7 +149,7 @@ impl Array {
     }
 }
 
-/// Counts the groups in which one key is found.
+/// Counts the groups of one key that are found.
 struct CountGroups<'a> {
     array: &'a Array,
     digest: Digest,
@@ -171,18 +174,19 @@ impl Kernel for CountGroups<'_> {
     }
 }
 
-/// What one recording hits.
+/// The groups that one recording hits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hits {
-    /// A bit for each level that takes it in.
+    /// A mask of the levels that sample the recording.
     levels: u16,
-    /// The group on each of these.
+    /// The group on each of these levels.
     groups: [u8; MAX_LEVELS as usize],
 }
 
 impl Hits {
-    /// Every level takes a recording in with probability 4^-level, independently of the others: if as many pairs of
-    /// bits, its own, are zero. On each that does, a group is drawn.
+    /// Draws the levels and groups of a recording. Each level samples it with probability 4^-level,
+    /// independently of the others: if `2 * level` random bits of its own are all zero. A group is
+    /// drawn for each level that samples the recording.
     #[inline]
     pub fn draw(levels: usize, groups: u32, random: &mut impl FnMut() -> u64) -> Hits {
         let mut hits = Hits::default();
@@ -202,13 +206,13 @@ impl Hits {
         hits
     }
 
-    /// The group on the first level, which takes everything in.
+    /// Returns the group on the first level, which samples every recording.
     #[inline(always)]
     pub fn first(&self) -> usize {
         self.groups[0].into()
     }
 
-    /// Level and group.
+    /// Iterates over the pairs of level and group.
     #[inline(always)]
     pub fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
         crate::tile::ones(self.levels.into()).map(|level| (level, self.groups[level].into()))

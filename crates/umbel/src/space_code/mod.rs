@@ -1,9 +1,9 @@
-//! Space-code Bloom filters: multisets that estimate how often a key was recorded, with no counter
+//! Space-code Bloom filters: multisets that estimate how often a key was recorded, without counters
 //! that could overflow.
 //!
 //! ```
 //! use umbel::MultiResolution;
-//! // A million packets in an epoch; a noise of half a per cent.
+//! // A million packets in an epoch, and a noise of half a per cent.
 //! let mut flows = MultiResolution::with_capacity(1_000_000, 0.005)?;
 //! flows.insert("10.0.0.7 -> 10.0.0.1");
 //! for _ in 0..20_000 {
@@ -28,16 +28,16 @@
 //! ```
 //!
 //! [`MultiResolution`] has nine such arrays. Each one samples a quarter as many recordings as the
-//! one before, and a key is read from the array that tells most about it. This reaches about eight
-//! million recordings of a key.
+//! one before, and a key is read from the most informative array. This reaches about eight million
+//! recordings of a key.
 //!
-//! # When to take it
+//! # When to use it
 //!
-//! Take [`SpaceCode`] for keys that are recorded up to about a hundred times, and
-//! [`MultiResolution`] when some are recorded far more often, as packets of flows are. The cost is
-//! counted in recordings, not keys: 11 bits for each recording in the first, 15 in the second, less
-//! when few keys come often. A lookup tests 32 groups of each array that it reads, so it is many
-//! times slower than a lookup in a set.
+//! Use [`SpaceCode`] for keys that are recorded up to about a hundred times, and
+//! [`MultiResolution`] when some are recorded far more often, such as the packets of flows. Memory
+//! depends on the number of recordings, not of keys: 11 bits for each recording in the first, 15 in
+//! the second, and less when a few keys are recorded often. A lookup tests 32 groups of each array
+//! that it reads, so it is many times slower than a lookup in a set.
 //!
 //! Counts are estimates. Half of them are within 10 % to 18 % for keys that were recorded at least
 //! five times. The formulas are in [`sizing::space_code`](crate::sizing::space_code).
@@ -45,15 +45,15 @@
 //! # Random numbers
 //!
 //! The i-th recording draws its random numbers from the seed, the epoch and i. So the same input
-//! gives the same file, and a filter that was saved and loaded continues with fresh numbers. An
+//! produces the same file, and a filter that was saved and loaded continues with fresh numbers. An
 //! attacker who knows the seed could choose when a key is recorded, and so confine it to a few
-//! groups. Against this, [`insert_with`](SpaceCodeFilter::insert_with) takes the random numbers
+//! groups. To prevent this, [`insert_with`](SpaceCodeFilter::insert_with) takes the random numbers
 //! from the caller, for instance from the operating system.
 //!
 //! Filters that are filled separately and united later must have different seeds. With equal seeds,
 //! a key that is the i-th recording in both would hit the same group twice and count once.
-//! [`part`](SpaceCodeFilter::part) makes such filters, and the union of two filters with one seed
-//! is refused.
+//! [`part`](SpaceCodeFilter::part) creates such filters, and the union of two filters with the same
+//! seed is refused.
 //!
 //! # References
 //!
@@ -79,19 +79,21 @@ use array::{Array, Hits};
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 
-/// What a space-code filter is like.
+/// The options of a space-code filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// l: groups of hash functions, 1 to 64. A level reaches up to about l ln l recordings of a key.
+    /// The number of groups of hash functions, l, from 1 to 64. A level can count up to about l ln
+    /// l recordings of a key.
     pub groups: u32,
-    /// r: levels of a multi-resolution filter, 1 to 16. They reach up to l ln l 4^(r-1) recordings of a key.
+    /// The number of levels, r, of a multi-resolution filter, from 1 to 16. They can count up to l
+    /// ln l 4^(r-1) recordings of a key.
     pub levels: u32,
-    /// How many different keys will be recorded, if that is known: no key has more than l groups, so that fewer bits
-    /// will do for keys that are recorded often.
+    /// The number of different keys that will be recorded, if it is known. A key has at most l
+    /// groups, so keys that are recorded often need fewer bits.
     pub keys: Option<u64>,
-    /// The number of the epoch, with which the groups of every key change.
+    /// The number of the epoch. The groups of every key change with it.
     pub epoch: u64,
-    /// Where the random numbers start; different in filters that are to be united.
+    /// The seed of the random numbers. It must differ between filters that will be united.
     pub seed: u64,
 }
 
@@ -101,33 +103,35 @@ impl Default for Options {
     }
 }
 
-/// How the number of recordings follows from the number of groups found.
+/// How the number of recordings is estimated from the number of groups found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Estimator {
-    /// By which so many are found on average; see [`mve`](formulas::mve).
+    /// The number of recordings for which this many groups are found on average; see
+    /// [`mve`](formulas::mve).
     #[default]
     Mve,
-    /// Under which so many are most likely; see [`mle`](formulas::mle).
+    /// The number of recordings for which finding this many groups is most likely; see
+    /// [`mle`](formulas::mle).
     Mle,
 }
 
-/// Whether a filter has one level or several: [`Single`] or [`Multi`].
+/// The number of levels of a filter: [`Single`] or [`Multi`].
 #[doc(hidden)]
 pub trait Resolution: std::fmt::Debug + Send + Sync + 'static + structure::sealed::Sealed {
-    /// The kind that it makes.
+    /// The kind of filter with this resolution.
     const KIND: Kind;
 
-    /// How many levels there are.
+    /// Returns the number of levels.
     #[doc(hidden)]
     fn levels(options: &Options) -> u32;
 }
 
-/// One level, of all recordings.
+/// One level with all recordings.
 #[derive(Debug)]
 pub struct Single;
 
-/// Levels of ever smaller samples.
+/// Several levels with ever smaller samples.
 #[derive(Debug)]
 pub struct Multi;
 
@@ -150,46 +154,47 @@ impl Resolution for Multi {
     }
 }
 
-/// A space-code filter: one level.
+/// A space-code filter with one level.
 pub type SpaceCode = SpaceCodeFilter<Single>;
 
-/// A multi-resolution space-code filter: several levels.
+/// A multi-resolution space-code filter with several levels.
 pub type MultiResolution = SpaceCodeFilter<Multi>;
 
-/// A multiset of one level or several; see the [module](self).
+/// A multiset with one or several levels; see the [module documentation](self).
 pub struct SpaceCodeFilter<R: Resolution> {
     head: Head,
-    /// As built; the epoch goes on.
+    /// The options; only the epoch changes after construction.
     options: Options,
     levels: Vec<Array>,
-    /// With which its random numbers are drawn, from seed and epoch.
+    /// The salt of the random numbers, derived from seed and epoch.
     lot: u64,
-    /// 95 % intervals for the first level, once somebody has asked.
+    /// The 95 % intervals of the first level, computed on the first query.
     intervals: OnceLock<Intervals>,
     resolution: PhantomData<R>,
 }
 
-/// The intervals of each number of groups found, for a noise that is rounded so that they last a while.
+/// The intervals for each number of groups found. The noise is rounded so that they stay valid for
+/// a while.
 #[derive(Debug)]
 struct Intervals {
     of: Vec<(f64, f64)>,
-    /// The most ones for which they hold.
+    /// The largest number of set bits for which they are valid.
     until: u64,
 }
 
-/// One level, as it is now.
+/// The current state of one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LevelInfo {
-    /// The share of recordings that it takes in.
+    /// The fraction of recordings that it samples.
     pub sampling: f64,
-    /// m.
+    /// The number of bits, m.
     pub bits: u64,
-    /// k, of each group.
+    /// The number of hash functions of each group, k.
     pub hashes: u32,
-    /// Bits that are set.
+    /// The number of set bits.
     pub ones: u64,
-    /// f: the probability that a group that was not hit is found.
+    /// The probability f that a group is found although it was not hit.
     pub noise: f64,
 }
 
@@ -202,13 +207,23 @@ impl<R: Resolution> SpaceCodeFilter<R> {
         Builder::new()
     }
 
-    /// An empty filter for so many recordings, after which a group that was not hit is found with a probability of at
-    /// most `noise`; 0.005 is a good one.
+    /// Creates an empty filter for this many recordings. Afterwards, a group that was not hit is
+    /// found with a probability of at most `noise`; 0.005 is a good value.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a number is out of range, or if there is not enough memory.
     pub fn with_capacity(recordings: u64, noise: f64) -> Result<Self> {
         Self::build(&Spec::new(recordings, noise)?)
     }
 
-    /// An empty filter as specified. `n` are recordings, and `p` is the noise.
+    /// Creates an empty filter with this specification, where `n` is the number of recordings and
+    /// `p` is the noise.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the specification is incomplete, contradictory or out of range, or if
+    /// there is not enough memory.
     pub fn build(spec: &Spec) -> Result<Self> {
         let (layouts, plan) = Self::plan_levels(spec)?;
         Self::empty(Head::planned(spec, &plan), spec.options().space_code, layouts)
@@ -225,13 +240,13 @@ impl<R: Resolution> SpaceCodeFilter<R> {
         SpaceCodeFilter { head, options, levels, lot, intervals: OnceLock::new(), resolution: PhantomData }
     }
 
-    /// What each level will be, and the plan.
+    /// Returns the layout of each level, and the plan.
     fn plan_levels(spec: &Spec) -> Result<(Vec<Standard>, Plan)> {
         let options = spec.options().space_code;
         check(&options, R::levels(&options))?;
         let Options { groups, keys, .. } = options;
         let exact = |n, p| formulas::levels(n, keys, groups, R::levels(&options), p);
-        // Whole words: no bit of memory is left out for nothing.
+        // Use whole words, so that no memory is wasted.
         let whole = |level: &LevelParams| level.bits.next_multiple_of(64);
         let (n, p) = keys_and_rate(spec, |n, p| Ok(exact(n, p)?.iter().map(whole).sum()))?;
         let levels = exact(n, p)?;
@@ -253,27 +268,27 @@ impl<R: Resolution> SpaceCodeFilter<R> {
         Ok((layouts, plan))
     }
 
-    /// l: the groups of hash functions.
+    /// Returns the number of groups of hash functions (l).
     pub fn groups(&self) -> u32 {
         self.options.groups
     }
 
-    /// The number of the epoch.
+    /// Returns the number of the epoch.
     pub fn epoch(&self) -> u64 {
         self.options.epoch
     }
 
-    /// Where its random numbers start.
+    /// Returns the seed of the random numbers.
     pub fn seed(&self) -> u64 {
         self.options.seed
     }
 
-    /// How many different keys it was planned for, if that was known.
+    /// Returns the number of different keys that the filter was planned for, if it was known.
     pub fn keys(&self) -> Option<u64> {
         self.options.keys
     }
 
-    /// The levels, the finest first.
+    /// Iterates over the levels, finest first.
     pub fn levels(&self) -> impl ExactSizeIterator<Item = LevelInfo> {
         self.levels.iter().enumerate().map(|(level, array)| LevelInfo {
             sampling: sampling(level as u32),
@@ -284,17 +299,21 @@ impl<R: Resolution> SpaceCodeFilter<R> {
         })
     }
 
-    /// Ends the epoch: the answer is the filter of what was recorded in it, and this one goes on empty with the number
-    /// of the next. The groups of every key are others then, so that keys which were taken for each other in one epoch
-    /// are not in the next.
+    /// Ends the epoch. Returns a filter with the recordings of this epoch, and continues empty with
+    /// the next one. The groups of every key then change, so keys that were mistaken for each other
+    /// in one epoch are not in the next.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if there is not enough memory.
     pub fn turn(&mut self) -> Result<Self> {
         let epoch = self.options.epoch.wrapping_add(1);
         let next = self.like(Options { epoch, ..self.options })?;
         Ok(std::mem::replace(self, next))
     }
 
-    /// An empty filter of the same shape, hash and epoch with random numbers of its own: to be filled elsewhere, and
-    /// then [united](Self::union) with this one.
+    /// Returns an empty filter of the same shape, hash and epoch with its own random numbers, to be
+    /// filled elsewhere and then [united](Self::union) with this one.
     ///
     /// ```
     /// use umbel::SpaceCode;
@@ -306,11 +325,19 @@ impl<R: Resolution> SpaceCodeFilter<R> {
     /// assert!((7.0..13.0).contains(&whole.count("apple").value));
     /// # Ok::<(), umbel::Error>(())
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is not enough memory.
     pub fn part(&self, seed: u64) -> Result<Self> {
         self.like(Options { seed, ..self.options })
     }
 
-    /// An empty filter of the same shape, hash, design, epoch and seed.
+    /// Returns an empty filter of the same shape, hash, design, epoch and seed.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is not enough memory.
     pub fn try_clone_empty(&self) -> Result<Self> {
         self.like(self.options)
     }
@@ -319,14 +346,14 @@ impl<R: Resolution> SpaceCodeFilter<R> {
         Self::empty(self.head.emptied(), options, self.levels.iter().map(Array::layout).collect())
     }
 
-    /// Forgets everything; the epoch stays.
+    /// Removes all recordings; the epoch does not change.
     pub fn clear(&mut self) {
         self.levels.iter_mut().for_each(Array::clear);
         self.intervals = OnceLock::new();
         self.head = self.head.emptied();
     }
 
-    /// The first thing that keeps the two from being united, if any; equal seeds apart.
+    /// Returns the first difference that prevents a union, if any; equal seeds are not considered.
     pub fn mismatch(&self, other: &Self) -> Option<Mismatch> {
         let (ours, theirs) = (&self.options, &other.options);
         let shapes = || {
@@ -343,8 +370,13 @@ impl<R: Resolution> SpaceCodeFilter<R> {
             .or_else(|| Mismatch::between_hashes(self.head.hasher.id(), other.head.hasher.id()))
     }
 
-    /// Becomes the filter of what was recorded in either: counts add up. Refused if the seeds are equal, see the
-    /// [module](self); who unites more than two takes care that all of their seeds differ.
+    /// Adds the recordings of another filter, so that counts add up. If more than two filters are
+    /// united, all of their seeds must differ.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error, and changes nothing, if the two differ in shape, epoch or hash, or if
+    /// their seeds are equal; see the [module documentation](self).
     pub fn union(&mut self, other: &Self) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         if self.options.seed == other.options.seed {
@@ -360,14 +392,14 @@ impl<R: Resolution> SpaceCodeFilter<R> {
         Ok(())
     }
 
-    /// Records a digest with random numbers from elsewhere. They must be uniform in all of their bits; two or three are
-    /// drawn, seldom more.
+    /// Records a digest with random numbers from the caller. They must be uniform in all of their
+    /// bits; two or three are drawn, rarely more.
     ///
     /// ```
     /// use umbel::{Digest, SpaceCode};
     /// let mut filter = SpaceCode::with_capacity(100, 0.005)?;
     /// let digest = Digest::from_hash(0x0123_4567_89ab_cdef);
-    /// // Always the first group: recorded twice, but one group tells of one.
+    /// // Always the first group: recorded twice, but one group indicates only one recording.
     /// filter.insert_with(digest, &mut || 0);
     /// filter.insert_with(digest, &mut || 0);
     /// assert_eq!(filter.groups_found(digest), 1);
@@ -378,7 +410,7 @@ impl<R: Resolution> SpaceCodeFilter<R> {
         self.hit(digest, &hits);
     }
 
-    /// What the recording that comes `ahead` after the next one hits.
+    /// Returns the groups that the recording `ahead` places after the next one hits.
     #[inline]
     fn draw(&self, ahead: usize) -> Hits {
         let number = self.head.inserted.unwrap_or(0).wrapping_add(ahead as u64);
@@ -403,19 +435,20 @@ impl<R: Resolution> SpaceCodeFilter<R> {
         }
     }
 
-    /// How many groups of a digest each level finds.
+    /// Returns the number of groups of a digest that each level finds.
     fn found(&self, digest: Digest) -> impl Iterator<Item = u32> {
         self.levels.iter().map(move |array| array.found(self.head.level, digest))
     }
 
-    /// What the guarded rule makes of a digest of which the first level finds so many groups.
+    /// Returns the estimate of the guarded rule for a digest of which the first level finds `first`
+    /// groups.
     fn guarded(&self, digest: Digest, first: u32) -> Multiplicity {
         let found = |level| self.levels[level as usize].found(self.head.level, digest);
         let (level, theta) = formulas::guarded(self.options.groups, self.levels.len() as u32, first, found);
         at_least_once(first, self.multiplicity(level, theta, Estimator::Mve))
     }
 
-    /// What it means that this level, which is believed, finds so many groups.
+    /// Returns the estimate from a level that finds `theta` groups.
     fn multiplicity(&self, level: u32, theta: u32, estimator: Estimator) -> Multiplicity {
         let (groups, share) = (self.options.groups, sampling(level));
         let noise = self.levels[level as usize].noise();
@@ -428,13 +461,14 @@ impl<R: Resolution> SpaceCodeFilter<R> {
             _ => formulas::poisson_interval(groups, noise, theta, share),
         };
         let saturated = theta == groups;
-        // All groups may be found because of noise alone; then nothing is certain.
+        // If noise alone may explain that all groups are found, only the lower bound is certain.
         let value = if saturated && low < 1.0 { low } else { recordings / share };
         Multiplicity { value, low, high, saturated }
     }
 
-    /// The intervals of the first level, with its noise rounded to half a per cent of it: they take some ten
-    /// microseconds, too much for each recording, and would not differ.
+    /// Computes the intervals of the first level, with its noise rounded in steps of one per cent.
+    /// Computing them takes some ten microseconds, too long for each recording, and exact ones
+    /// would hardly differ.
     fn intervals(&self) -> Intervals {
         let array = &self.levels[0];
         let step = |ones| (array.noise_of(ones).max(1e-9).ln() * 100.0).floor();
@@ -447,12 +481,12 @@ impl<R: Resolution> SpaceCodeFilter<R> {
 }
 
 impl SpaceCode {
-    /// theta: how many of the groups are found.
+    /// Returns theta, the number of groups that are found.
     pub fn groups_found(&self, digest: Digest) -> u32 {
         self.levels[0].found(self.head.level, digest)
     }
 
-    /// How often a digest was recorded, by this estimator.
+    /// Estimates how often a digest was recorded, with this estimator.
     pub fn estimate(&self, digest: Digest, estimator: Estimator) -> Multiplicity {
         let theta = self.groups_found(digest);
         at_least_once(theta, self.multiplicity(0, theta, estimator))
@@ -460,24 +494,25 @@ impl SpaceCode {
 }
 
 impl MultiResolution {
-    /// How many of the groups each level finds, the finest first.
+    /// Returns the number of groups that each level finds, finest first.
     pub fn groups_found(&self, digest: Digest) -> Vec<u32> {
         self.found(digest).collect()
     }
 
-    /// The level that is believed about a digest, counted from 0.
+    /// Returns the level from which a digest is estimated, counted from 0.
     pub fn believed(&self, digest: Digest, rule: Rule) -> u32 {
         self.choose(digest, rule).0
     }
 
-    /// How often a digest was recorded, by this estimator, from the level that this rule chooses.
+    /// Estimates how often a digest was recorded, with this estimator, from the level that this
+    /// rule chooses.
     pub fn estimate(&self, digest: Digest, estimator: Estimator, rule: Rule) -> Multiplicity {
         let (level, theta) = self.choose(digest, rule);
         let first = self.levels[0].found(self.head.level, digest);
         at_least_once(first, self.multiplicity(level, theta, estimator))
     }
 
-    /// The level that is believed, and how many groups it finds.
+    /// Returns the level to estimate from, and the number of groups it finds.
     fn choose(&self, digest: Digest, rule: Rule) -> (u32, u32) {
         let (groups, levels) = (self.options.groups, self.levels.len() as u32);
         let found = |level| self.levels[level as usize].found(self.head.level, digest);
@@ -488,13 +523,14 @@ impl MultiResolution {
     }
 }
 
-/// Only a key of which the first level finds no group was certainly never recorded; where there is much noise, another one
-/// may look as if it were most likely not.
+/// Raises the upper bound to at least 1 if the first level finds a group: only a key without one was
+/// certainly never recorded. With much noise, other keys may look as if they most likely were not.
 fn at_least_once(first: u32, count: Multiplicity) -> Multiplicity {
     if first == 0 { count } else { Multiplicity { high: count.high.max(1.0), ..count } }
 }
 
-/// With fewer groups a level is full before the next one has seen anything.
+/// The smallest number of groups with several levels. With fewer, a level is full before the next
+/// one has sampled anything.
 const LEAST_GROUPS_OF_SEVERAL: u32 = 8;
 
 fn check(options: &Options, levels: u32) -> Result<()> {
@@ -510,13 +546,13 @@ fn check(options: &Options, levels: u32) -> Result<()> {
     }
 }
 
-/// What makes the digests of a level's groups of a key's digest.
+/// Returns the salts that turn a key's digest into the digests of its groups on this level.
 fn salts(options: &Options, level: u64) -> Vec<u64> {
     let epoch = Digest::from_hash(options.epoch);
     (0..u64::from(options.groups)).map(|group| epoch.salted(level << 8 | group).get()).collect()
 }
 
-/// The highest noise of any level after `n` recordings.
+/// Returns the highest noise of any level after `n` recordings.
 fn predicted(layouts: &[Standard], options: &Options, n: u64) -> Result<f64> {
     let Options { groups, keys, .. } = *options;
     let noise = |(level, layout): (u32, &Standard)| {
@@ -545,7 +581,7 @@ impl<R: Resolution> Count for SpaceCodeFilter<R> {
     fn count_tile(&self, tile: &[Digest], counts: &mut [Multiplicity; TILE]) {
         let (groups, array) = (self.options.groups as usize, &self.levels[0]);
         let mut digests = [Digest::default(); TILE];
-        // As many keys at once as have room for all of their groups in a tile.
+        // Process as many keys at once as have room for all of their groups in a tile.
         let at_once = TILE / groups;
         for (keys, counts) in tile.chunks(at_once).zip(counts.chunks_mut(at_once)) {
             let tile = array.groups_of(keys, &mut digests);
@@ -566,7 +602,8 @@ impl<R: Resolution> Count for SpaceCodeFilter<R> {
         if !self.levels[0].is_far() {
             return tile.iter().for_each(|digest| self.insert_digest(*digest));
         }
-        // All draws first: what they hit on the first level is then fetched at once.
+        // Draw all random numbers first, so that the groups on the first level can be prefetched
+        // together.
         for tile in tile.chunks(TILE) {
             let (mut hits, mut first) = ([Hits::default(); TILE], [Digest::default(); TILE]);
             for (i, digest) in tile.iter().enumerate() {
@@ -578,8 +615,8 @@ impl<R: Resolution> Count for SpaceCodeFilter<R> {
         }
     }
 
-    /// `estimate` is the number of different pairs of a key and a group on the first level, which is at least that of
-    /// different keys, and `rate_now` the highest noise of a level.
+    /// `estimate` is the number of different pairs of a key and a group on the first level, which
+    /// is at least the number of different keys. `rate_now` is the highest noise of a level.
     fn stats(&self) -> Stats {
         let first = &self.levels[0];
         let noise = |array: &Array| array.noise();

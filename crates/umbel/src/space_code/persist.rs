@@ -1,4 +1,4 @@
-//! The `Structure` of space-code filters: files, plans and probes.
+//! The `Structure` implementation of space-code filters: files, plans and probes.
 
 use super::array::Array;
 use super::{Options, Resolution, SpaceCodeFilter, check, predicted, salts};
@@ -11,8 +11,9 @@ use crate::{Capabilities, Digest, Error, Kind, Plan, Result, Spec, Standard, Str
 
 impl<R: Resolution> structure::sealed::Sealed for SpaceCodeFilter<R> {}
 
-/// The parameters of a file before those of the levels, and of each level.
+/// The number of parameters in a file before those of the levels.
 const FIXED_PARAMS: usize = 4;
+/// The number of parameters in a file for each level.
 const LEVEL_PARAMS: usize = 2;
 
 impl<R: Resolution> Structure for SpaceCodeFilter<R> {
@@ -20,12 +21,14 @@ impl<R: Resolution> Structure for SpaceCodeFilter<R> {
 
     const CAPABILITIES: Capabilities = Capabilities { union: true, multiset: true, ..Capabilities::NOTHING };
 
-    /// `n` are recordings and `p` is the noise, that is the share of groups which are found though nothing hit them.
+    /// `n` is the number of recordings, and `p` is the noise: the fraction of groups that are found
+    /// although they were not hit.
     fn plan(spec: &Spec) -> Result<Plan> {
         Ok(Self::plan_levels(spec)?.1)
     }
 
-    /// The highest noise of any level after `n` recordings, each of another key unless it was said how many there are.
+    /// Predicts the highest noise of any level after `n` recordings, each of a different key unless
+    /// the number of keys was given.
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         let layouts: Vec<Standard> = self.levels.iter().map(Array::layout).collect();
         predicted(&layouts, &self.options, n)
@@ -36,7 +39,7 @@ impl<R: Resolution> Structure for SpaceCodeFilter<R> {
         Ok(Self::with_levels(self.head.clone(), self.options, levels))
     }
 
-    /// The levels that the guarded rule asks for.
+    /// Reports the levels that the guarded rule reads.
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
         let mut outcome = Ok(());
         let mut found = |level: u32| {
@@ -59,7 +62,8 @@ impl<R: Resolution> Structure for SpaceCodeFilter<R> {
         &mut self.head
     }
 
-    /// Groups, epoch, seed, and keys or 0; then of each level its bits and hash functions.
+    /// The parameters of a file: groups, epoch, seed, and keys or 0; then the bits and hash
+    /// functions of each level.
     fn params(&self) -> Vec<u64> {
         let Options { groups, keys, epoch, seed, .. } = self.options;
         let mut params = vec![groups.into(), epoch, seed, keys.unwrap_or(0)];
@@ -99,7 +103,7 @@ impl<R: Resolution> Structure for SpaceCodeFilter<R> {
         };
         let levels = (0..).zip(levels).map(&mut array).collect::<Result<_>>()?;
         let head = parts.finish()?;
-        // It says which random numbers come next.
+        // The number of recordings determines the next random numbers.
         if head.inserted.is_none() {
             return Err(FormatError::invalid("it does not say how much was recorded").into());
         }

@@ -24,7 +24,7 @@ fn parts<R: Resolution>(filter: &SpaceCodeFilter<R>) -> Parts {
 }
 
 #[test]
-fn levels_are_sampled_by_their_shares_and_independently() {
+fn levels_sample_independently_and_at_their_rates() {
     let filter = MultiResolution::with_capacity(1000, 0.005).unwrap();
     let recordings = 1 << 20;
     let mut taken = [0u32; 9];
@@ -36,7 +36,10 @@ fn levels_are_sampled_by_their_shares_and_independently() {
     }
     let close = |count: u32, expected: f64| {
         // Five standard deviations of a Poisson count.
-        assert!((f64::from(count) - expected).abs() <= 5.0 * expected.sqrt(), "{count} and not {expected}");
+        assert!(
+            (f64::from(count) - expected).abs() <= 5.0 * expected.sqrt(),
+            "{count} instead of {expected}"
+        );
     };
     assert_eq!(taken[0] as usize, recordings);
     for (level, count) in (0..9).zip(taken).skip(1) {
@@ -46,7 +49,7 @@ fn levels_are_sampled_by_their_shares_and_independently() {
 }
 
 #[test]
-fn groups_are_uniform_whatever_their_number() {
+fn groups_are_uniform_for_every_number_of_groups() {
     for groups in [1u32, 2, 7, 32, 33, 64] {
         let options = Options { groups, ..Options::default() };
         let filter = SpaceCode::build(&tuned(1000, 0.005, options)).unwrap();
@@ -57,7 +60,7 @@ fn groups_are_uniform_whatever_their_number() {
             .iter()
             .map(|count| (f64::from(*count) - 20_000.0).powi(2) / 20_000.0)
             .sum();
-        // Mean l - 1, variance 2 (l - 1): far beyond what chance does.
+        // Mean l - 1, variance 2 (l - 1): six standard deviations are allowed.
         let freedom = f64::from(groups - 1);
         assert!(chi <= freedom + 6.0 * (2.0 * freedom).sqrt(), "{groups}: {chi}");
         assert_eq!(hit.iter().sum::<u32>(), recordings);
@@ -65,7 +68,7 @@ fn groups_are_uniform_whatever_their_number() {
 }
 
 #[test]
-fn one_by_one_in_tiles_and_in_batches_are_the_same_on_every_level() {
+fn single_keys_tiles_and_batches_agree_on_every_instruction_set() {
     let keys: Vec<u64> = (0..3000u64).map(|i| i % 700 * (i % 3)).collect();
     for (groups, levels) in [(1u32, 1), (5, 1), (8, 4), (21, 4), (32, 4), (33, 4), (64, 4)] {
         let spec = tuned(3000, 0.02, Options { groups, levels, ..Options::default() });
@@ -92,20 +95,20 @@ fn one_by_one_in_tiles_and_in_batches_are_the_same_on_every_level() {
 }
 
 #[test]
-fn tiles_of_a_filter_outside_the_caches_are_recorded_as_one_by_one() {
+fn tiles_of_a_filter_outside_the_caches_are_recorded_like_single_keys() {
     let mut one = MultiResolution::with_capacity(4_000_000, 0.005).unwrap();
     assert!(one.levels[0].is_far());
     let mut tiles = one.try_clone_empty().unwrap();
     let digests: Vec<Digest> = (0..1000).map(|i| digest(i % 300)).collect();
     digests.iter().for_each(|digest| one.insert_digest(*digest));
-    // Longer than a tile, and with a rest.
+    // Longer than a tile, and with a remainder.
     digests.chunks(150).for_each(|tile| tiles.insert_tile(tile));
     assert!(words(&one) == words(&tiles) && one.inserted() == tiles.inserted());
 }
 
 #[test]
-fn the_same_bits_give_the_same_answers_whatever_happened_before() {
-    // Asked after each recording, or only at the end: what is kept for later must not show.
+fn the_answers_depend_only_on_the_bits() {
+    // Queried after each recording, or only at the end: cached values must not affect the answers.
     let mut asked = SpaceCode::with_capacity(2000, 0.05).unwrap();
     let mut quiet = asked.try_clone_empty().unwrap();
     for i in 0..2000u64 {
@@ -126,7 +129,7 @@ fn the_same_bits_give_the_same_answers_whatever_happened_before() {
 }
 
 #[test]
-fn random_numbers_go_on_where_they_were() {
+fn a_loaded_filter_continues_its_random_numbers() {
     let spec = tuned(1000, 0.005, Options { seed: 7, epoch: 3, ..Options::default() });
     let mut whole = MultiResolution::build(&spec).unwrap();
     (0..600u64).for_each(|i| whole.insert(&(i % 9)));
@@ -136,7 +139,7 @@ fn random_numbers_go_on_where_they_were() {
     (300..600u64).for_each(|i| halves.insert(&(i % 9)));
     assert_eq!(words(&whole), words(&halves));
     assert_eq!((halves.seed(), halves.epoch(), halves.inserted()), (7, 3, Some(600)));
-    // Another seed and another epoch draw other numbers; another epoch also has other groups.
+    // Another seed or another epoch draws other numbers; another epoch also has other groups.
     let groups_of = |options| {
         let filter = MultiResolution::build(&tuned(1000, 0.005, options)).unwrap();
         (0..64).map(|i| filter.draw(i).first()).collect::<Vec<_>>()
@@ -150,7 +153,7 @@ fn random_numbers_go_on_where_they_were() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused_without_a_look_at_the_bits() {
+fn invalid_parameters_are_refused_before_the_bits_are_read() {
     let multi = MultiResolution::with_capacity(1000, 0.005).unwrap();
     let wrong = |change: &dyn Fn(&mut Parts)| {
         let mut parts = parts(&multi);
@@ -176,7 +179,7 @@ fn parameters_that_make_no_sense_are_refused_without_a_look_at_the_bits() {
 }
 
 #[test]
-fn any_bits_whatsoever_are_answered_for() {
+fn arbitrary_bits_do_no_harm() {
     for (fill, saturated) in [(0u64, false), (!0, true), (0x5555_5555_5555_5555, false)] {
         let mut filter = MultiResolution::with_capacity(1000, 0.005).unwrap();
         for array in &mut filter.levels {
@@ -184,7 +187,7 @@ fn any_bits_whatsoever_are_answered_for() {
             words.words_mut().fill(fill);
             *array = Array::from_words(array.layout(), array.salts().to_vec(), words);
         }
-        // Whole lines are filled, and so are bits beyond the last.
+        // Whole lines are filled, including bits beyond the last one.
         assert_eq!(filter.check_contents().is_err(), fill != 0);
         for key in 0..50u64 {
             let count = filter.count(&key);

@@ -9,17 +9,17 @@
 //! filter.remove("apple");
 //! assert!(!filter.contains("apple") && filter.contains("pear"));
 //!
-//! // A cell is wider than a plain counter, but at the same rate so few are needed that a quarter of the memory is saved.
+//! // A cell is wider than a plain counter, but fewer are needed: a quarter of the memory is saved.
 //! let plain = Counting::with_capacity(10_000, 0.001)?;
 //! assert!(filter.stats().bytes * 4 < plain.stats().bytes * 3 + 1024);
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! # When to take it
+//! # When to use it
 //!
-//! Take it to remove keys when a counting filter is too large: at the same rate it needs a quarter
-//! less memory, 28.8 bits per key at 1 %. It has no bit view, so nothing can follow its changes. A
-//! lookup touches up to two cache lines per probe, since a cell may lie across two. A
+//! Use it to remove keys when a counting filter is too large: at the same rate it needs a quarter
+//! less memory, 28.8 bits per key at 1 %. It has no bit view, so its changes cannot be sent to
+//! copies. A lookup touches up to two cache lines per probe, since a cell may span two. A
 //! [cuckoo](crate::cuckoo) filter is smaller still.
 //!
 //! # How it works
@@ -27,12 +27,12 @@
 //! A probe has a cell and an increment v from a small set D. A key with increment v may be in a
 //! cell with value c only if c - v is a sum of increments. With D = {8, 12, 14, 15}, a cell with
 //! value 20 holds 8 and 12. A key that would have added 14 is not there, since the remaining 6 is
-//! not such a sum. The value of a cell does not always determine what was added, as 12 + 12 = 8 + 8
-//! + 8; only values that are not sums at all exclude a key.
+//! not such a sum. The value of a cell does not always determine the added increments: 12 + 12 is
+//! also 8 + 8 + 8. Only remainders that are not sums at all exclude a key.
 //!
-//! A cell that overflows sticks: from then on it excludes nothing and is never decremented. A
-//! removal is refused when it would leave a cell below zero or with a value that is not a sum of
-//! increments. This catches more mistakes than in a counting filter, but not all of them.
+//! A cell that overflows is stuck: from then on it excludes nothing and is never decremented. A
+//! removal is refused if it would leave a cell below zero or with a value that is not a sum of
+//! increments. This catches more mistakes than a counting filter does, but not all of them.
 //!
 //! # References
 //!
@@ -56,17 +56,17 @@ use crate::structure::{INCREMENTS, small};
 use crate::{Hasher, Kind, Plan, Result, Spec};
 use scheme::Table;
 
-/// The variable-increment counting filter.
+/// A variable-increment counting Bloom filter; see the [module documentation](self).
 pub type VariableIncrement = Counters<Increments>;
 
-/// What a variable-increment filter asks for beside its size.
+/// The options of a variable-increment filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// What probes add.
+    /// The increments that probes add.
     pub scheme: Scheme,
 }
 
-/// Probes add increments of a scheme: the rule of the variable-increment filter.
+/// The rule of the variable-increment filter: probes add the increments of a scheme.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Increments {
     cells: Packed,
@@ -76,26 +76,36 @@ pub struct Increments {
 }
 
 impl Increments {
-    /// So many cells (m) and probes (k).
+    /// Creates a rule for `cells` cells (m) and `hashes` probes (k).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a number is out of range, or if the scheme is not valid.
     pub fn new(cells: u64, hashes: u32, scheme: Scheme) -> Result<Increments> {
         check_hashes(hashes)?;
         let table = Table::new(&scheme)?;
         Ok(Increments { cells: Packed::new(cells, table.width())?, hashes, scheme, table })
     }
 
-    /// What probes add.
+    /// Returns the increments that probes add.
     pub fn scheme(&self) -> &Scheme {
         &self.scheme
     }
 
-    /// The probability that a cell with 0, 1, 2, ... random increments excludes another one; none beyond.
+    /// Returns the probability that a cell with 0, 1, 2, ... random increments excludes another
+    /// one. Beyond the last element it is negligible.
     pub fn excluded(&self) -> Vec<f64> {
         self.table.excluded()
     }
 }
 
 impl VariableIncrement {
-    /// An empty filter of so many cells (m) and probes (k).
+    /// Creates an empty filter of `cells` cells (m) and `hashes` probes (k).
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a number is out of range, if the scheme is not valid, or if there is not
+    /// enough memory.
     pub fn new(cells: u64, hashes: u32, scheme: Scheme, hasher: Hasher) -> Result<VariableIncrement> {
         VariableIncrement::with_rule(Increments::new(cells, hashes, scheme)?, hasher)
     }
@@ -117,7 +127,8 @@ impl Rule for Increments {
         self.hashes
     }
 
-    /// The number of cells and probes with the least memory for the rate, or the lowest rate for the memory.
+    /// Finds the numbers of cells and probes with the least memory for the rate, or with the lowest
+    /// rate for the memory.
     fn plan(spec: &Spec) -> Result<(Increments, Plan)> {
         let scheme = spec.options().variable_increment.scheme.clone();
         let table = Table::new(&scheme)?;
@@ -143,7 +154,7 @@ impl Rule for Increments {
 
     fn from_params(params: &[u64]) -> Result<Increments> {
         let scheme = params.get(2..).and_then(Scheme::from_params);
-        let scheme = scheme.ok_or_else(|| FormatError::invalid("a scheme of increments that is none"))?;
+        let scheme = scheme.ok_or_else(|| FormatError::invalid("an unknown scheme of increments"))?;
         Increments::new(params[0], small(params[1]), scheme)
     }
 
@@ -188,7 +199,7 @@ impl Rule for Increments {
     fn check_cells(&self, words: &[u64]) -> Result<(), FormatError> {
         let is_written = |value| self.is_stuck(value) || self.table.is_possible(value);
         match self.cells.iter(words).position(|value| !is_written(value)) {
-            Some(cell) => Err(FormatError::invalid(format!("cell {cell} is none that a filter would write"))),
+            Some(cell) => Err(FormatError::invalid(format!("cell {cell} has a value that no filter writes"))),
             None => Ok(()),
         }
     }

@@ -1,38 +1,41 @@
-//! The sets of increments, and which keys the value of a cell excludes.
+//! The schemes of increments, and the keys that the value of a cell excludes.
 
 use crate::{Error, Result};
 use std::fmt;
 
-/// What probes add to their cells.
+/// The increments that probes add to their cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// The increments D_L = {L, ..., 2L-1}, L a power of two: a cell of value c may hold v if c = v or c - v >= L.
+    /// The increments `D_L` = {L, ..., 2L-1}, where L is a power of two. A cell with value c may
+    /// hold v if c = v or c - v >= L.
     Range {
-        /// L.
+        /// The parameter L.
         l: u32,
-        /// Bits of a cell.
+        /// The width of a cell in bits.
         bits: u32,
     },
-    /// Any increments: a cell of value c may hold v if c - v is a sum of increments.
+    /// Any increments. A cell with value c may hold v if c - v is a sum of increments.
     Set {
         /// The increments.
         increments: Vec<u32>,
-        /// Bits of a cell.
+        /// The width of a cell in bits.
         bits: u32,
     },
-    /// The increments of a B_h sequence, and cells that count the keys beside adding up their increments: a cell of i
-    /// keys and value c may hold v if c - v is a sum of i - 1 increments.
+    /// The increments of a `B_h` sequence, with cells that count the keys in addition to summing
+    /// up their increments. A cell with i keys and sum c may hold v if c - v is a sum of i - 1
+    /// increments.
     Bh {
         /// The increments.
         increments: Vec<u32>,
-        /// Up to how many keys a cell's sum tells exactly which increments are in it.
+        /// The largest number of keys for which the sum of a cell determines its increments.
         h: u32,
-        /// Whether cells of more than h keys are looked at as well. If not, they let everything pass.
+        /// Whether cells with more than h keys can exclude increments, too. If not, they match
+        /// every key.
         improved: bool,
-        /// Bits of a cell that count keys.
+        /// The number of bits in a cell that count keys.
         count_bits: u32,
-        /// Bits of a cell that hold the sum.
+        /// The number of bits in a cell for the sum.
         sum_bits: u32,
     },
 }
@@ -44,38 +47,40 @@ impl Default for Scheme {
     }
 }
 
-/// Bits for sixteen times the largest increment: as wide as four bits are for ones.
+/// Returns the bits for sixteen times the largest increment, which corresponds to four bits for
+/// ones.
 fn bits_for(largest: Option<u32>) -> u32 {
     (16 * u64::from(largest.unwrap_or(1).max(1)) + 1).next_power_of_two().ilog2()
 }
 
 impl Scheme {
-    /// The increments {L, ..., 2L-1} in cells of the usual width: seven bits for L = 4.
+    /// Returns the increments {L, ..., 2L-1} in cells of the usual width: seven bits for L = 4.
     pub fn range(l: u32) -> Scheme {
         Scheme::Range { l, bits: bits_for(Some(l.saturating_mul(2).saturating_sub(1))) }
     }
 
-    /// These increments in cells of the usual width: eight bits for {8, 12, 14, 15}.
+    /// Returns these increments in cells of the usual width: eight bits for {8, 12, 14, 15}.
     pub fn set(increments: &[u32]) -> Scheme {
         Scheme::Set { increments: increments.to_vec(), bits: bits_for(increments.iter().max().copied()) }
     }
 
-    /// This B_h sequence in cells of the usual width: four bits to count and eight to add for {1, 4, 8, 13}.
+    /// Returns this `B_h` sequence in cells of the usual width: four bits for the count and eight
+    /// for the sum of {1, 4, 8, 13}.
     pub fn b_h(increments: &[u32], h: u32, improved: bool) -> Scheme {
         let sum_bits = bits_for(increments.iter().max().copied());
         Scheme::Bh { increments: increments.to_vec(), h, improved, count_bits: 4, sum_bits }
     }
 
-    /// The increments.
+    /// Returns the increments.
     pub fn increments(&self) -> Vec<u32> {
         match self {
-            // No scheme that is accepted has more.
+            // No valid scheme has more.
             Scheme::Range { l, .. } => (*l..l.saturating_mul(2)).take(MAX_INCREMENTS as usize).collect(),
             Scheme::Set { increments, .. } | Scheme::Bh { increments, .. } => increments.clone(),
         }
     }
 
-    /// Bits of a cell: those that count, and those of the sum.
+    /// Returns the width of a cell: the bits of the count, and the bits of the sum.
     fn bits(&self) -> (u32, u32) {
         match *self {
             Scheme::Range { bits, .. } | Scheme::Set { bits, .. } => (0, bits),
@@ -127,7 +132,7 @@ impl Scheme {
         Ok(())
     }
 
-    /// The numbers that stand in a file.
+    /// Returns the parameters of the scheme in a file.
     pub(super) fn params(&self) -> Vec<u64> {
         let (count_bits, sum_bits) = self.bits();
         let bits = [count_bits.into(), sum_bits.into()];
@@ -141,7 +146,7 @@ impl Scheme {
         head.into_iter().chain(bits).chain(increments.into_iter().map(u64::from)).collect()
     }
 
-    /// The scheme with these numbers, as far as there is one.
+    /// Restores a scheme from the parameters of a file; `None` if they do not describe one.
     pub(super) fn from_params(params: &[u64]) -> Option<Scheme> {
         let small: Vec<u32> = params.iter().map(|param| u32::try_from(*param).ok()).collect::<Option<_>>()?;
         let (head, increments) = small.split_at_checked(5)?;
@@ -162,7 +167,8 @@ impl Scheme {
 }
 
 impl fmt::Display for Scheme {
-    /// As the literature writes it: `D_4 in 7 bits`, `{8,12,14,15} in 8 bits`, `B_3 {1,4,8,13} in 4+8 bits`.
+    /// Formats the scheme as in the literature: `D_4 in 7 bits`, `{8,12,14,15} in 8 bits`,
+    /// `B_3 {1,4,8,13} in 4+8 bits`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let braces = |increments: &[u32]| {
             format!("{{{}}}", increments.iter().map(u32::to_string).collect::<Vec<_>>().join(","))
@@ -178,19 +184,20 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// A scheme ready for use: the answer of every cell to every increment.
+/// A scheme ready for lookups: which cell values match which increments.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Table {
     count_bits: u32,
     sum_bits: u32,
-    /// The cells that hold one increment each.
+    /// For each increment, the value of a cell that holds only this one.
     singles: Vec<u64>,
-    /// Bit `value` of the part of increment `i`: whether a cell of this value may hold it.
+    /// For each increment, a bitmap: bit `value` is set if a cell with this value may hold the
+    /// increment.
     passes: Vec<u64>,
-    /// Words of a part.
+    /// The number of words in a bitmap.
     stride: usize,
-    /// Which values a cell can get, from nothing, by adding increments: the sums of any number of them, or with counts
-    /// the sums of each number of them.
+    /// Whether a cell can reach each value from 0 by adding increments. With counts, the number of
+    /// increments must match, too.
     possible: Vec<bool>,
 }
 
@@ -225,7 +232,7 @@ impl Table {
     fn possible(&self) -> Vec<bool> {
         let mut possible = vec![false; self.max() as usize + 1];
         possible[0] = true;
-        // Rising: whatever is reached by adding is larger than what it was added to.
+        // In ascending order: adding an increment always results in a larger value.
         for value in 0..=self.max() {
             if possible[value as usize] {
                 for single in &self.singles {
@@ -242,19 +249,19 @@ impl Table {
         self.count_bits + self.sum_bits
     }
 
-    /// The value of a cell that has overflowed.
+    /// Returns the value of a cell that has overflowed.
     #[inline(always)]
     pub fn max(&self) -> u64 {
         !0 >> (64 - self.width())
     }
 
-    /// The count and the sum of a cell.
+    /// Splits a cell into its count and its sum.
     #[inline(always)]
     fn split(&self, value: u64) -> (u64, u64) {
         (value >> self.sum_bits, value & (!0 >> (64 - self.sum_bits)))
     }
 
-    /// Both cells together; `None` when either number overflows.
+    /// Returns the sum of both cells; `None` if the count or the sum overflows.
     #[inline(always)]
     fn plus(&self, a: u64, b: u64) -> Option<u64> {
         let ((count_a, sum_a), (count_b, sum_b)) = (self.split(a), self.split(b));
@@ -268,8 +275,8 @@ impl Table {
         (count >= one && sum >= increment).then(|| value - single)
     }
 
-    /// Both cells together, or the value of overflow. In whatever order cells are joined, the result is the same: it
-    /// overflows when the total of counts or of sums does.
+    /// Returns the sum of both cells, or the overflow value. The order of several joins does not
+    /// matter: the result overflows if the total of the counts or of the sums does.
     #[inline(always)]
     pub fn join(&self, a: u64, b: u64) -> u64 {
         if a == self.max() || b == self.max() {
@@ -278,7 +285,7 @@ impl Table {
         self.plus(a, b).unwrap_or(self.max())
     }
 
-    /// The cell without this increment, if what is left is something that increments can make.
+    /// Returns the cell without this increment, if the rest is a value that increments can produce.
     #[inline(always)]
     pub fn without(&self, value: u64, choice: usize) -> Option<u64> {
         if value == self.max() {
@@ -287,7 +294,7 @@ impl Table {
         self.minus(value, self.singles[choice]).filter(|rest| self.possible[*rest as usize])
     }
 
-    /// Whether increments can make this value, without an overflow.
+    /// Returns whether increments can produce this value without an overflow.
     pub fn is_possible(&self, value: u64) -> bool {
         self.possible.get(value as usize).is_some_and(|possible| *possible)
     }
@@ -307,14 +314,14 @@ impl Table {
         self.passes[choice * self.stride + value as usize / 64] >> (value % 64) & 1 == 1
     }
 
-    /// The share of increments that a cell of this value lets pass.
+    /// Returns the fraction of increments that match a cell with this value.
     pub fn share_passing(&self, value: u64) -> f64 {
         let passing = (0..self.choices()).filter(|choice| self.passes(value, *choice)).count();
         passing as f64 / self.choices() as f64
     }
 
-    /// The probability that a cell with 0, 1, 2, ... random increments excludes another one, as far as it is worth
-    /// counting.
+    /// Returns the probability that a cell with 0, 1, 2, ... random increments excludes another
+    /// one, up to the last element that is not negligible.
     pub fn excluded(&self) -> Vec<f64> {
         let share = 1.0 / self.choices() as f64;
         let mut likely = vec![0.0; self.max() as usize + 1];
@@ -339,7 +346,8 @@ impl Table {
     }
 }
 
-/// How many multisets of exactly 0, 1, ... `most` increments have each sum; two stands for more.
+/// Returns, for each size from 0 to `most` and each sum, the number of multisets of increments with
+/// this size and sum. 2 stands for 2 or more.
 fn multisets(increments: &[u32], most: u32) -> Vec<Vec<u8>> {
     let sums = increments.iter().max().map_or(0, |v| *v as usize) * most as usize + 1;
     let mut ways = vec![vec![0u8; sums]; most as usize + 1];
@@ -364,7 +372,7 @@ fn check_sequence(increments: &[u32], h: u32) -> Result<()> {
     Ok(())
 }
 
-/// Whether all sums of exactly `h` of the increments, repetition allowed, are different.
+/// Returns whether all sums of exactly `h` increments, with repetition, are different.
 ///
 /// ```
 /// use umbel::variable_increment::is_b_h;
@@ -372,13 +380,17 @@ fn check_sequence(increments: &[u32], h: u32) -> Result<()> {
 /// assert!(!is_b_h(&[1, 4, 8, 13], 4)?, "4 + 4 + 4 + 4 = 1 + 1 + 1 + 13");
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns an error if `h` is not 1 to 8, or if an increment is not 1 to 65536 or there are none.
 pub fn is_b_h(increments: &[u32], h: u32) -> Result<bool> {
     check_sequence(increments, h)?;
     Ok(multisets(increments, h)[h as usize].iter().all(|ways| *ways < 2))
 }
 
-/// Whether all sums of up to `h` of the increments are different, and differ from all sums of more: then a sum of up to
-/// `h` tells what is in it, without a count.
+/// Returns whether all sums of up to `h` increments are different, and differ from all sums of
+/// more. Such a sum determines its increments without a count.
 ///
 /// ```
 /// use umbel::variable_increment::is_b_tilde_h;
@@ -386,6 +398,10 @@ pub fn is_b_h(increments: &[u32], h: u32) -> Result<bool> {
 /// assert!(!is_b_tilde_h(&[8, 12, 14, 15], 2)?, "12 + 12 = 8 + 8 + 8");
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns an error if `h` is not 1 to 8, or if an increment is not 1 to 65536 or there are none.
 pub fn is_b_tilde_h(increments: &[u32], h: u32) -> Result<bool> {
     check_sequence(increments, h)?;
     let few = multisets(increments, h);
@@ -402,7 +418,8 @@ pub fn is_b_tilde_h(increments: &[u32], h: u32) -> Result<bool> {
     Ok((0..sums).all(|sum| ways[sum] < 2 || !is_sum_of_few(sum)))
 }
 
-/// The numbers that are no sum of increments, if there are only finitely many; the last is the Frobenius number.
+/// Returns the numbers that are not sums of increments; the last is the Frobenius number. Returns
+/// `None` if there are infinitely many.
 ///
 /// ```
 /// use umbel::variable_increment::gaps;
@@ -410,6 +427,11 @@ pub fn is_b_tilde_h(increments: &[u32], h: u32) -> Result<bool> {
 /// assert_eq!(gaps, [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 13, 17, 18, 19, 21, 25, 33]);
 /// # Ok::<(), umbel::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// Returns an error if an increment is not 1 to 65536 or there are none, or if the increments are
+/// too large to enumerate the numbers.
 pub fn gaps(increments: &[u32]) -> Result<Option<Vec<u32>>> {
     check_sequence(increments, 1)?;
     let (Some(smallest), Some(largest)) = (increments.iter().min(), increments.iter().max()) else {
@@ -419,7 +441,8 @@ pub fn gaps(increments: &[u32]) -> Result<Option<Vec<u32>>> {
     if divisor > 1 {
         return Ok(None);
     }
-    // The bound of Schur on the Frobenius number: (a-1)(b-1) - 1 for the smallest and the largest.
+    // Schur's bound on the Frobenius number: (a-1)(b-1) - 1 for the smallest and the largest
+    // increment.
     let bound = (u64::from(*smallest) - 1) * (u64::from(*largest) - 1) + 1;
     if bound > 1 << 24 {
         return Err(Error::parameter("increments", format!("{increments:?}"), "smaller numbers"));

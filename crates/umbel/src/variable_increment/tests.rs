@@ -1,4 +1,4 @@
-//! The examples of the literature, whose cells and increments are given and not hashed.
+//! The examples of the literature, with given cells and increments instead of hashed ones.
 
 use super::*;
 use crate::counting::counters::{At, add, take};
@@ -7,7 +7,7 @@ fn table(scheme: &Scheme) -> Table {
     Table::new(scheme).unwrap()
 }
 
-/// The increments that a cell of this value may hold.
+/// Returns the increments that a cell with this value may hold.
 fn possible(scheme: &Scheme, value: u64) -> Vec<u32> {
     let table = table(scheme);
     let passes = scheme.increments().into_iter().enumerate().filter(|(i, _)| table.passes(value, *i));
@@ -15,12 +15,12 @@ fn possible(scheme: &Scheme, value: u64) -> Vec<u32> {
 }
 
 #[test]
-fn the_general_set_excludes_what_is_no_sum() {
+fn a_set_excludes_increments_whose_remainder_is_not_a_sum() {
     let scheme = Scheme::set(&[8, 12, 14, 15]);
     assert_eq!(table(&scheme).width(), 8);
     // x adds 8 and y adds 12 to one cell: 14 and 15 cannot be in it.
     assert_eq!(possible(&scheme, 20), [8, 12]);
-    // 24 = 12 + 12 = 8 + 8 + 8, and 28 = 14 + 14 = 8 + 8 + 12: the sum does not tell which.
+    // 24 = 12 + 12 = 8 + 8 + 8, and 28 = 14 + 14 = 8 + 8 + 12: the sum is ambiguous.
     assert_eq!(possible(&scheme, 24), [8, 12]);
     assert_eq!(possible(&scheme, 28), [8, 12, 14]);
     assert_eq!(possible(&scheme, 0), []);
@@ -33,7 +33,7 @@ fn the_general_set_excludes_what_is_no_sum() {
 }
 
 #[test]
-fn the_range_has_its_four_cases() {
+fn a_range_follows_the_four_cases_of_the_literature() {
     let scheme = Scheme::default();
     assert_eq!((scheme.increments(), table(&scheme).width()), (vec![4, 5, 6, 7], 7));
     for l in [1u64, 2, 4, 8, 16] {
@@ -58,7 +58,7 @@ fn the_range_has_its_four_cases() {
 }
 
 #[test]
-fn cells_that_count_tell_what_is_in_them() {
+fn cells_with_counts_determine_their_increments() {
     let cell = |count: u64, sum: u64| count << 8 | sum;
     let improved = Scheme::b_h(&[1, 4, 8, 13], 3, true);
     let basic = Scheme::b_h(&[1, 4, 8, 13], 3, false);
@@ -68,13 +68,14 @@ fn cells_that_count_tell_what_is_in_them() {
         assert_eq!(possible(scheme, cell(3, 25)), [4, 8, 13]);
         assert_eq!(possible(scheme, cell(3, 30)), [4, 13]);
     }
-    // 30 of four keys: 4 is impossible, since three do not make 26. The basic scheme does not look.
+    // Sum 30 of four keys: 4 is impossible, since no three increments sum to 26. The basic scheme
+    // does not check.
     assert_eq!(possible(&improved, cell(4, 30)), [1, 8, 13]);
     assert_eq!(possible(&basic, cell(4, 30)), [1, 4, 8, 13]);
 }
 
 #[test]
-fn sequences_are_what_the_literature_says() {
+fn sequences_have_the_properties_stated_in_the_literature() {
     assert!(is_b_h(&[1, 4, 8, 13], 3).unwrap() && !is_b_h(&[1, 4, 8, 13], 4).unwrap());
     assert!(is_b_h(&[8, 12, 14, 15], 2).unwrap() && !is_b_tilde_h(&[8, 12, 14, 15], 2).unwrap());
     assert!(is_b_tilde_h(&[3, 4], 2).unwrap() && is_b_h(&[3, 4], 2).unwrap());
@@ -107,8 +108,8 @@ fn schemes() -> Vec<Scheme> {
     ]
 }
 
-/// Whatever the order, and whichever cells overflow: sums are the same, what is in passes, and what was put in can be
-/// taken out.
+/// In any order, and whichever cells overflow: the sums are the same, added increments match, and
+/// they can be removed.
 #[test]
 fn cells_hold_what_was_added_in_any_order() {
     for scheme in schemes() {
@@ -138,7 +139,7 @@ fn cells_hold_what_was_added_in_any_order() {
 }
 
 #[test]
-fn a_removal_that_leaves_what_is_no_sum_is_refused_and_changes_nothing() {
+fn a_removal_that_leaves_an_impossible_sum_is_refused() {
     let rule = Increments::new(10, 3, Scheme::set(&[8, 12, 14, 15])).unwrap();
     let mut words = vec![0; rule.cells.lines() as usize * 8];
     let key = |cells: [(u64, usize); 3]| cells.into_iter().map(|(cell, choice)| At { cell, choice });
@@ -147,7 +148,8 @@ fn a_removal_that_leaves_what_is_no_sum_is_refused_and_changes_nothing() {
     assert!(add(&rule, &mut words, key([(2, 1), (7, 2), (7, 2)])));
     assert_eq!((rule.cells.get(&words, 2), rule.cells.get(&words, 7)), (20, 28));
     let before = words.clone();
-    // 20 - 14 = 6 is no sum; 28 holds 12 or 14, but not both; and 28 - 15 = 13 is none either.
+    // 20 - 14 = 6 is not a sum; 28 holds 12 or 14, but not both; and 28 - 15 = 13 is not a sum
+    // either.
     for stranger in [
         [(1, 3), (5, 1), (2, 2)],
         [(2, 0), (7, 1), (7, 2)],
@@ -157,14 +159,14 @@ fn a_removal_that_leaves_what_is_no_sum_is_refused_and_changes_nothing() {
         assert!(!take(&rule, &mut words, key(stranger)), "{stranger:?}");
         assert_eq!(words, before);
     }
-    // Two probes in one cell go as their sum.
+    // Two probes in one cell are removed as their sum.
     assert!(take(&rule, &mut words, key([(2, 1), (7, 2), (7, 2)])));
     assert!(take(&rule, &mut words, key([(1, 3), (2, 0), (5, 1)])));
     assert!(words.iter().all(|word| *word == 0));
 }
 
 #[test]
-fn a_cell_that_has_overflowed_stays() {
+fn a_cell_that_has_overflowed_stays_stuck() {
     for scheme in schemes() {
         let table = table(&scheme);
         let full = (0..300).fold(0, |cell, i| table.join(cell, table.single(i % table.choices())));
@@ -178,7 +180,7 @@ fn a_cell_that_has_overflowed_stays() {
 }
 
 #[test]
-fn the_theorems_are_what_the_cells_do() {
+fn the_cells_confirm_the_theorems() {
     for l in [1, 2, 4, 8, 16] {
         let cells = table(&Scheme::range(l)).excluded();
         let theorem = variable_increment::excluded_by_range(l).unwrap();
@@ -197,7 +199,7 @@ fn the_theorems_are_what_the_cells_do() {
 }
 
 #[test]
-fn schemes_that_make_no_sense_are_refused() {
+fn invalid_schemes_are_refused() {
     let set = |increments: &[u32], bits| Scheme::Set { increments: increments.to_vec(), bits };
     let bh = |h, count_bits, sum_bits| Scheme::Bh {
         increments: vec![1, 4, 8, 13],

@@ -1,4 +1,5 @@
-//! The fetch of a response that the cache cannot provide: from a peer whose summary contains its key, or from the origin.
+//! The fetch of a response that the cache cannot provide: from a peer whose summary contains its
+//! key, or from the origin.
 
 use super::hit;
 use super::in_flight::{FetchLead, FetchOutcome};
@@ -20,7 +21,8 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// The largest encoded head of a response that is stored. The heads of all stored responses are in memory.
+/// The largest encoded head of a response that is stored. The heads of all stored responses are in
+/// memory.
 const MAX_HEAD_BYTES: usize = 16 << 10;
 
 /// Why a request was forwarded to the origin.
@@ -45,7 +47,8 @@ impl ForwardReason {
 }
 
 impl Service {
-    /// Fetches a response. A stale response is revalidated; otherwise peers are asked first, and then the origin.
+    /// Fetches a response. A stale response is revalidated; otherwise the request goes to peers
+    /// first, and then to the origin.
     pub(super) async fn fetch(
         self: &Arc<Service>,
         request: CacheRequest,
@@ -83,7 +86,8 @@ impl Service {
                 }
             }
             Revalidated::Modified(head) => {
-                // The new response replaces the stored one only if it is stored as the same variant.
+                // The new response replaces the stored one only if it is stored as the same
+                // variant.
                 let variant = rules::variant(&request.parts.headers, &response.parts.headers);
                 let replaces = head.is_some() && variant == Some(stored.entry.variant());
                 if response.parts.status.is_success() && !replaces {
@@ -96,7 +100,8 @@ impl Service {
         }
     }
 
-    /// Responds with a stored response that the origin has revalidated, and stores its updated head.
+    /// Responds with a stored response that the origin has revalidated, and stores its updated
+    /// head.
     async fn respond_revalidated(
         &self,
         request: &CacheRequest,
@@ -117,7 +122,7 @@ impl Service {
             }
         });
         if let Ok(Err(error)) = updated.await {
-            self.log.line(format_args!("what the origin says of a page cannot be kept: {}", chain(&error)));
+            self.log.line(format_args!("a revalidated response cannot be stored: {}", chain(&error)));
         }
         Some(response)
     }
@@ -128,7 +133,8 @@ impl Service {
         self.fail(error)
     }
 
-    /// Marks a key as uncacheable if its response is stale at once, since every request then has to be revalidated.
+    /// Marks a key as uncacheable if its response is stale at once, since every request then has to
+    /// be revalidated.
     fn mark_uncacheable_if_stale(&self, request: &CacheRequest, head: &StoredHead) {
         if head.is_stale(SystemTime::now()) {
             self.cache.history.mark_uncacheable(&request.resource.key);
@@ -150,8 +156,8 @@ impl Service {
         self.deliver(request, response, head, lead, ForwardReason::Miss)
     }
 
-    /// Requests a response from peers, unless the request has to go to the origin. Peers do not know of invalidations by
-    /// requests through this proxy.
+    /// Requests a response from peers, unless the request has to go to the origin. Peers do not
+    /// know of invalidations by requests through this proxy.
     async fn request_from_peers(&self, request: &CacheRequest) -> Option<PeerResponse> {
         if !request.is_plain || self.cache.history.is_invalidated(&request.resource.key) {
             return None;
@@ -159,8 +165,9 @@ impl Service {
         self.peers.request(request).await
     }
 
-    /// Forwards a request that cannot be answered from the cache (such as `POST`) to the origin. If it is unsafe, the
-    /// stored responses that it may have changed are invalidated (RFC 9111, section 4.4).
+    /// Forwards a request that cannot be answered from the cache (such as `POST`) to the origin. If
+    /// it is unsafe, the stored responses that it may have changed are invalidated (RFC 9111,
+    /// section 4.4).
     pub async fn forward(
         self: &Arc<Service>,
         parts: request::Parts,
@@ -265,14 +272,14 @@ impl Service {
             }
             Err(failure) => {
                 let why = chain(&failure.error);
-                self.log.line(format_args!("what a peer has sent cannot be kept: {why}"));
+                self.log.line(format_args!("a response from a peer cannot be stored: {why}"));
                 FetchOutcome::NotStored
             }
         };
         FetchLead::end(lead, outcome);
     }
 
-    /// Begins to store a response, or returns `None` if it is not to be stored.
+    /// Begins to store a response, or returns `None` if it is not storable or not admitted.
     fn begin_entry(
         &self,
         request: &CacheRequest,
@@ -281,8 +288,9 @@ impl Service {
     ) -> Option<PendingEntry> {
         let (key, history) = (request.resource.key, &self.cache.history);
         let Some(head) = head else {
-            // The next requests need not wait for each other, unless this response is no indication for them: it was an
-            // error, a 304 for this client, or the answer to a request that bypasses the cache.
+            // The next requests need not wait for each other, unless this response says nothing
+            // about them: it was an error, a 304 for this client, or the answer to a request that
+            // bypasses the cache.
             let status = response.parts.status;
             if request.is_plain && !status.is_server_error() && status != StatusCode::NOT_MODIFIED {
                 history.mark_uncacheable(&key);

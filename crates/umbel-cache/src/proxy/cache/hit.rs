@@ -1,4 +1,5 @@
-//! A response from the cache: the whole stored response, a range of it, or 304 if the client has it already.
+//! A response from the cache: the whole stored response, a range of it, or 304 if the client has it
+//! already.
 
 use super::lookup::{CacheRequest, StoredResponse};
 use crate::error::chain;
@@ -78,7 +79,7 @@ async fn open_body(service: &Service, stored: &StoredResponse) -> Option<store::
     match tokio::task::spawn_blocking(move || store.body(&entry)).await {
         Ok(Ok(body)) => Some(body),
         Ok(Err(error)) => {
-            service.log.line(format_args!("what was kept cannot be given: {}", chain(&error)));
+            service.log.line(format_args!("a stored response cannot be read: {}", chain(&error)));
             None
         }
         Err(_) => None,
@@ -93,8 +94,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> 
     headers.get(name)?.to_str().ok()
 }
 
-/// Evaluates the conditions of a request and returns whether the client has the stored response already (RFC 9110,
-/// section 13).
+/// Evaluates the conditions of a request and returns whether the client has the stored response
+/// already (RFC 9110, section 13).
 fn is_not_modified(request: &HeaderMap, response: &HeaderMap) -> bool {
     if request.contains_key(IF_NONE_MATCH) {
         let etag = text(response, &ETAG).map(|tag| tag.trim().trim_start_matches("W/"));
@@ -121,8 +122,8 @@ enum RequestedRange {
     Unsatisfiable,
 }
 
-/// Returns the part of a body that a request asks for. A request for several ranges gets the whole body, as RFC 9110
-/// permits.
+/// Returns the part of a body that a request asks for. A request for several ranges gets the whole
+/// body, as RFC 9110 permits.
 fn requested_range(request: &HeaderMap, response: &HeaderMap, len: u64) -> RequestedRange {
     let Some(range) = text(request, &RANGE).and_then(|range| range.strip_prefix("bytes=")) else {
         return RequestedRange::Whole;
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_those_that_were_asked_for() {
+    fn ranges_are_parsed_as_requested() {
         let said = headers(&[("etag", "\"x\""), ("last-modified", "Mon, 16 Nov 2026 10:00:00 GMT")]);
         for (range, part) in [
             ("bytes=0-9", RequestedRange::Part(0..10)),
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_it_is_told_that_it_has_not_changed() {
+    fn conditional_requests_for_a_current_response_get_304() {
         let said = headers(&[("etag", "\"x\""), ("last-modified", "Mon, 16 Nov 2026 10:00:00 GMT")]);
         for (name, value, known) in [
             ("if-none-match", "\"x\"", true),

@@ -1,11 +1,12 @@
-//! Collapsed requests: while one request fetches a response, others for the same key wait for it (RFC 9111, section 4).
+//! Collapsed requests: while one request fetches a response, others for the same key wait for it
+//! (RFC 9111, section 4).
 
 use crate::CacheKey;
-use crate::sync::lock;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
+use umbel::internals::sync::lock;
 
 /// The fetches that are under way, by key.
 #[derive(Default)]
@@ -26,7 +27,7 @@ pub(super) enum FetchOutcome {
 pub(super) enum Role {
     /// The request fetches the response. Others wait until the handle is dropped.
     Leader(FetchLead),
-    /// Another request fetches the response, and this receiver tells when that ends.
+    /// Another request fetches the response, and this receiver is notified when that ends.
     Follower(watch::Receiver<FetchOutcome>),
 }
 
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_leads_and_others_wait_until_it_ends() {
+    fn one_request_leads_and_others_wait_until_it_ends() {
         let (in_flight, key) = (Arc::new(InFlight::default()), CacheKey::from_url("http://example.org/"));
         let Role::Leader(lead) = in_flight.join(&key) else { panic!("nobody leads yet") };
         assert!(!lead.has_followers());

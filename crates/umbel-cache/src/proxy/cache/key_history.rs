@@ -1,9 +1,9 @@
-//! What the proxy remembers about keys without storing them: aging Bloom filters of keys that were requested, that could
-//! not be stored, and that were invalidated.
+//! The proxy's memory of keys without stored responses: aging Bloom filters of keys that were
+//! requested, that could not be stored, and that were invalidated.
 
 use crate::CacheKey;
-use crate::sync::lock;
 use std::sync::Mutex;
+use umbel::internals::sync::lock;
 use umbel::{Aging, Result};
 
 /// Which responses are stored.
@@ -12,8 +12,8 @@ pub enum AdmissionPolicy {
     /// All responses that may be stored.
     #[default]
     All,
-    /// Responses that were requested before. Three of four resources are requested only once, and they should not evict
-    /// others.
+    /// Responses that were requested before. Three of four resources are requested only once, and
+    /// they should not evict others.
     SecondHit,
 }
 
@@ -44,13 +44,14 @@ impl KeyHistory {
         Ok(KeyHistory { requested, uncacheable: new(UNCACHEABLE_KEYS)?, invalidated: new(INVALIDATED_KEYS)? })
     }
 
-    /// Records a request for a key and returns whether its response is to be stored. A false positive of the filter
-    /// admits one response in a hundred too early.
+    /// Records a request for a key and returns whether its response should be stored. A false
+    /// positive of the filter admits one response in a hundred too early.
     pub fn admits(&self, key: &CacheKey) -> bool {
         self.requested.as_ref().is_none_or(|requested| !lock(requested).insert(&key.bytes()[..]))
     }
 
-    /// Records that the response for a key cannot be stored, so that requests need not wait for each other.
+    /// Records that the response for a key cannot be stored, so that requests need not wait for
+    /// each other.
     pub fn mark_uncacheable(&self, key: &CacheKey) {
         // If the insertion fails, requests wait.
         let _ = lock(&self.uncacheable).insert(&key.bytes()[..]);
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_time_is_the_first_to_get_a_place() {
+    fn the_second_request_for_a_key_is_admitted() {
         let history = KeyHistory::new(AdmissionPolicy::SecondHit).unwrap();
         let keys: Vec<CacheKey> =
             (0..1000).map(|i| CacheKey::from_url(&format!("http://example.org/{i}"))).collect();

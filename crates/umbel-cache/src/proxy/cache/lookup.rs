@@ -1,4 +1,5 @@
-//! The lookup of a stored response. If there is none that may be reused, one request fetches a response for all that wait.
+//! The lookup of a stored response. If there is none that may be reused, one request fetches a
+//! response for all that wait.
 
 use super::hit;
 use super::in_flight::{FetchOutcome, Role};
@@ -19,11 +20,11 @@ pub(in crate::proxy) struct CacheRequest {
     pub parts: request::Parts,
     pub resource: Resource,
     pub reach: Reach,
-    /// Whether this is a `GET` for the whole response, without credentials and without directives that bypass the cache.
-    /// Only such requests wait for each other and are sent to peers.
+    /// Whether this is a `GET` for the whole response, without credentials and without directives
+    /// that bypass the cache. Only such requests wait for each other and are sent to peers.
     pub is_plain: bool,
-    /// How often the key had been invalidated when the request arrived. If it is invalidated again meanwhile, the response
-    /// is not stored.
+    /// The number of invalidations of the key when the request arrived. If it is invalidated again
+    /// meanwhile, the response is not stored.
     pub invalidations: InvalidationCount,
 }
 
@@ -115,8 +116,8 @@ impl Service {
                     }
                 }
             }
-            // Another request may have stored the response meanwhile. If its leader has given up, one of those that have
-            // waited becomes the leader.
+            // Another request may have stored the response meanwhile. If its leader has given up,
+            // one of those that have waited becomes the leader.
             stale = match self.respond_if_fresh(&request, self.find(&request)).await {
                 NextStep::Respond(response) => return response,
                 NextStep::Fetch(stale) => stale,
@@ -185,9 +186,9 @@ mod tests {
     use crate::store::{self, Store};
     use http::Request;
 
-    /// A page that came from this machine is for those who are on it, also when it was kept.
+    /// A response from this machine is for clients on this machine only, even if it is stored.
     #[test]
-    fn who_comes_from_elsewhere_does_not_get_what_was_kept_of_this_machine() {
+    fn remote_clients_do_not_get_stored_responses_of_local_services() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), &store::Options::default()).unwrap();
         let service = Service::new(store, &Options::default()).unwrap();

@@ -18,7 +18,8 @@ use key_history::KeyHistory;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// The most fetches that go on at once for the cache alone, after their clients have left.
+/// The largest number of fetches that continue at once for the cache alone, after their clients
+/// have left.
 const MAX_BACKGROUND_FETCHES: usize = 32;
 
 /// The cache of the proxy.

@@ -11,7 +11,8 @@ pub(super) struct PendingEntry {
     writer: EntryWriter,
     /// The encoded head.
     head: Vec<u8>,
-    /// The bytes that are not written yet. They are copied, since a small frame can keep a large receive buffer alive.
+    /// The bytes that are not written yet. They are copied, since a small frame can keep a large
+    /// receive buffer alive.
     buffer: Vec<u8>,
 }
 
@@ -21,7 +22,8 @@ pub(super) struct StoreFailure {
     pub received: Box<ReceivedBody>,
 }
 
-/// The part of a body that was received before a failure or the end, for a client that has not got it yet.
+/// The part of a body that was received before a failure or the end, for a client that has not got
+/// it yet.
 #[derive(Default)]
 pub(super) struct ReceivedBody {
     /// The part in the store, or `None` if it cannot be read.
@@ -72,8 +74,8 @@ impl PendingEntry {
             .unwrap_or_else(|error| Err(StoreFailure { error: error.into(), received: Box::default() }))
     }
 
-    /// Stores the complete response. With `read_back`, returns the body as well, which stays readable whatever becomes of the
-    /// stored response.
+    /// Stores the complete response. With `read_back`, returns the body as well, which stays
+    /// readable whatever becomes of the stored response.
     pub async fn commit(self, read_back: bool) -> Result<Option<Body>, StoreFailure> {
         let PendingEntry { writer, head, .. } = self.flush().await?;
         let body = read_back.then(|| writer.read_back());

@@ -1,7 +1,8 @@
 //! The transfer of a body from a peer or origin to the client, and into the store.
 //!
-//! Other requests may wait until the response is stored, so a slow client must not hold it up. The body is received as fast
-//! as it is sent, and a client that falls behind gets the rest from the store.
+//! Other requests may wait until the response is stored, so a slow client must not hold it up. The
+//! body is received as fast as it is sent, and a client that falls behind gets the rest from the
+//! store.
 
 use super::in_flight::{FetchLead, FetchOutcome};
 use super::lookup::CacheRequest;
@@ -27,7 +28,8 @@ const CLIENT_QUEUE_FRAMES: usize = 8;
 /// The time for which the transfer waits for a client whose queue is full.
 const CLIENT_WAIT: Duration = Duration::from_millis(100);
 
-/// The most bytes that are still received for the cache alone, after the client has left.
+/// The largest number of bytes that are still received for the cache alone, after the client has
+/// left.
 const MAX_BACKGROUND_BYTES: u64 = 1 << 20;
 /// The time in which they must be received.
 const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -38,7 +40,8 @@ const MIN_PEER_BYTES_PER_SECOND: u32 = 128 << 10;
 /// The source of a body.
 pub(super) enum Source {
     Origin,
-    /// A peer. If it fails or is slow, the origin completes the representation with this entity tag.
+    /// A peer. If it fails or is slow, the origin completes the representation with this entity
+    /// tag.
     Peer {
         id: PeerId,
         etag: HeaderValue,
@@ -112,7 +115,8 @@ impl Transfer {
         (transfer, body::Body::piped(receiver, len))
     }
 
-    /// Receives the body, sends it to the client and stores it. The fetch ends when the response is stored.
+    /// Receives the body, sends it to the client and stores it. The fetch ends when the response is
+    /// stored.
     pub async fn run(mut self, mut entry: Option<PendingEntry>, mut lead: Option<FetchLead>) {
         loop {
             let frame = match self.next_frame().await {
@@ -121,7 +125,7 @@ impl Transfer {
                 Err(error) => {
                     self.service.counters.dropped.increment();
                     let (url, why) = (&self.request.resource.uri, chain(&error));
-                    self.service.log.line(format_args!("{url} came to an end too early: {why}"));
+                    self.service.log.line(format_args!("{url} ended too early: {why}"));
                     drop((entry, lead));
                     return self.send_error(error).await;
                 }
@@ -180,7 +184,8 @@ impl Transfer {
         }
     }
 
-    /// Sends the missed part of the body to a client that has fallen behind, and returns whether it had.
+    /// Sends the missed part of the body to a client that has fallen behind, and returns whether it
+    /// had.
     async fn catch_up(&mut self, body: ReceivedBody) -> bool {
         let (sender, offset) = match std::mem::replace(&mut self.client, Client::Gone) {
             Client::Behind(sender, offset) => (sender, offset),
@@ -247,15 +252,17 @@ impl Transfer {
     fn report_failure(&self, failure: &StoreFailure) {
         self.service.counters.dropped.increment();
         let (url, why) = (&self.request.resource.uri, chain(&failure.error));
-        self.service.log.line(format_args!("{url} cannot be kept: {why}"));
+        self.service.log.line(format_args!("{url} cannot be stored: {why}"));
     }
 
-    /// Returns whether so little of the body is missing that it is worth receiving for the cache alone.
+    /// Returns whether so little of the body is missing that it is worth receiving for the cache
+    /// alone.
     fn is_nearly_complete(&self) -> bool {
         self.len.is_some_and(|len| len.saturating_sub(self.received) <= MAX_BACKGROUND_BYTES)
     }
 
-    /// Continues the transfer for the cache alone, and returns whether the limit of such transfers permits it.
+    /// Continues the transfer for the cache alone, and returns whether the limit of such transfers
+    /// permits it.
     fn continue_in_background(&mut self) -> bool {
         if self.background.is_none() {
             let permit = Arc::clone(&self.service.cache.background_fetches).try_acquire_owned();
@@ -312,11 +319,11 @@ impl Transfer {
         }
     }
 
-    /// Requests the rest of a body that a peer has begun from the origin. Fails unless the origin has the very same
-    /// representation.
+    /// Requests the rest of a body that a peer has begun from the origin. Fails unless the origin
+    /// has the very same representation.
     async fn resume_from_origin(&mut self, etag: HeaderValue, error: Error) -> Result<()> {
         let (url, why) = (&self.request.resource.uri, chain(&error));
-        self.service.log.line(format_args!("a peer does not finish {url}, the origin has to: {why}"));
+        self.service.log.line(format_args!("a peer did not complete {url}, so the origin has to: {why}"));
         let mut parts = self.request.parts.clone();
         for condition in [IF_NONE_MATCH, IF_MODIFIED_SINCE] {
             parts.headers.remove(condition);

@@ -1,11 +1,11 @@
-//! The proxy's own pages: its summary and cache digest for peers, and the status page and statistics for its operator.
+//! The proxy's own pages: its summary and cache digest for peers, and the status page and
+//! statistics for its operator.
 
 mod stats;
 mod status_page;
 
 use crate::proxy::body::Body;
 use crate::proxy::service::{Service, text_response};
-use crate::sync::lock;
 use crate::{CacheDigest, Update, Version};
 use bytes::Bytes;
 use http::header::{
@@ -18,6 +18,7 @@ use status_page::status_page;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
+use umbel::internals::sync::lock;
 
 /// The path of the summary. A peer that has a version of it adds `?since=EPOCH.GENERATION`.
 pub(in crate::proxy) const SUMMARY_PATH: &str = "/umbel/summary";
@@ -93,7 +94,7 @@ pub(in crate::proxy) async fn respond(
         SUMMARY_PATH => summary(service, request.uri.query()).await,
         CacheDigest::PATH => digest(service).await,
         _ if is_for_operator && access == InternalAccess::PeersOnly => {
-            service.refuse(StatusCode::NOT_FOUND, "this is at the address of --manage")
+            service.refuse(StatusCode::NOT_FOUND, "this page is at the address of --manage")
         }
         STATS_PATH => uncached("application/json", stats(service).to_string() + "\n"),
         STATUS_PATH => uncached("text/html; charset=utf-8", status_page(&stats(service))),
@@ -116,8 +117,9 @@ pub(in crate::proxy) async fn respond(
     response
 }
 
-/// Returns whether `Host` is an IP address or a name without dots. A web page can make its own host name resolve to this
-/// machine and have the browser send requests here (DNS rebinding); such requests have that name in `Host`.
+/// Returns whether `Host` is an IP address or a name without dots. A web page can make its own host
+/// name resolve to this machine and have the browser send requests here (DNS rebinding); such
+/// requests have that name in `Host`.
 fn has_safe_host(request: &request::Parts) -> bool {
     let host = request.headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
     host.is_none_or(|host| {

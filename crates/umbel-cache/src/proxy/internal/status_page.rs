@@ -87,7 +87,7 @@ pub(super) fn status_page(stats: &Value) -> String {
         let rows = peers.iter().map(|peer| {
             let state = match (peer["documents"].is_null(), peer["resting"] == true) {
                 (true, _) => "unknown",
-                (false, true) => "left alone",
+                (false, true) => "paused",
                 (false, false) => "well",
             };
             vec![
@@ -200,7 +200,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn numbers_are_those_that_people_read() {
+    fn numbers_are_formatted_for_people() {
         assert_eq!(
             (grouped(0), grouped(999), grouped(1_234_567)),
             ("0".into(), "999".into(), "1\u{202f}234\u{202f}567".into())
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_a_peer_is_no_markup() {
+    fn the_name_of_a_peer_is_escaped() {
         let page = status_page(&json!({ "peers": [{ "address": "<script>:1", "documents": null }] }));
         assert!(page.contains("&lt;script&gt;") && !page.contains("<script>") && page.contains("unknown"));
     }

@@ -1,6 +1,7 @@
 //! The peers of the proxy: their addresses and summaries, and requests to them.
 //!
-//! Only this folder changes the views of peers. `summaries` keeps them up to date, and `requests` asks peers for responses.
+//! Only this folder changes the views of peers. `summaries` keeps them up to date, and `requests`
+//! asks peers for responses.
 
 mod requests;
 mod summaries;
@@ -13,13 +14,13 @@ use crate::proxy::log::Log;
 use crate::proxy::reach::is_same_address;
 use crate::proxy::target::HostPort;
 use crate::proxy::upstream::Upstream;
-use crate::sync::lock;
 use crate::{PeerId, Peers};
 use http::HeaderValue;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use umbel::internals::sync::lock;
 
 /// The peers of the proxy.
 pub(in crate::proxy) struct PeerGroup {
@@ -82,12 +83,14 @@ impl PeerGroup {
         &self.endpoints[id.0]
     }
 
-    /// Records that a peer failed to complete a response, so that it is left alone for a while.
+    /// Records that a peer failed to complete a response, so that requests to it are paused for a
+    /// while.
     pub fn record_failure(&self, id: PeerId) {
         self.views.record_failure(id, Instant::now());
     }
 
-    /// Returns the number of requests for which a peer had no response although its summary promised one.
+    /// Returns the number of requests for which a peer had no response although its summary
+    /// promised one.
     pub fn false_hits(&self) -> u64 {
         self.ids().map(|id| self.views.counts(id).false_hits).sum()
     }
@@ -148,7 +151,7 @@ impl PeerEndpoint {
         std::mem::replace(&mut lock(&self.exchange).health, health) != health
     }
 
-    /// Returns the software of the peer, as far as it is known.
+    /// Returns the name of the peer's software, if it is known.
     fn kind(&self) -> &'static str {
         match self.summary_format() {
             SummaryFormat::Umbel => "umbel",

@@ -29,8 +29,8 @@ pub(in crate::proxy) struct PeerResponse {
 pub(in crate::proxy) enum PeerBody {
     /// The complete body.
     Complete(Bytes),
-    /// A large body that is still to be received. If the peer fails, the origin can complete the representation with this
-    /// strong entity tag.
+    /// A large body that is still to be received. If the peer fails, the origin can complete the
+    /// representation with this strong entity tag.
     Streaming { etag: HeaderValue },
 }
 
@@ -53,11 +53,11 @@ impl PeerGroup {
             let (mut outcome, response) = result.unwrap_or((PeerOutcome::Failure, None));
             if outcome == PeerOutcome::FalseHit && began.elapsed() > self.timeout / 2 {
                 // A miss that takes this long costs more than not asking the peer.
-                (outcome, _) = self.report_failure(id, "it takes long to say that it does not have a page");
+                (outcome, _) = self.report_failure(id, "it is slow to report a miss");
             }
             self.views.record(id, outcome, Instant::now());
             if timed_out {
-                self.report_failure(id, &format!("it has no answer within {:?}", self.timeout));
+                self.report_failure(id, &format!("it did not respond within {:?}", self.timeout));
             }
             if response.is_some() || timed_out {
                 return response;
@@ -66,8 +66,9 @@ impl PeerGroup {
         None
     }
 
-    /// Returns whether a peer may be asked for a resource. On another machine `localhost` is another host. A peer on this
-    /// machine treats the proxy as a local client, so it must not be asked on behalf of a remote one.
+    /// Returns whether a peer may be asked for a resource. On another machine `localhost` is
+    /// another host. A peer on this machine treats the proxy as a local client, so it must not be
+    /// asked on behalf of a remote one.
     fn may_ask(&self, id: PeerId, request: &CacheRequest) -> bool {
         let peer_is_local = self.endpoint(id).address.is_local();
         (peer_is_local || !request.resource.origin.is_local())
@@ -76,7 +77,7 @@ impl PeerGroup {
 
     fn report_failure(&self, id: PeerId, why: &str) -> (PeerOutcome, Option<PeerResponse>) {
         let address = &self.endpoint(id).address;
-        self.log.line(format_args!("peer {address} fails, and is left alone for a while: {why}"));
+        self.log.line(format_args!("peer {address} failed and is not used for a while: {why}"));
         (PeerOutcome::Failure, None)
     }
 
@@ -102,17 +103,21 @@ impl PeerGroup {
             }
             return (PeerOutcome::FalseHit, None);
         }
-        // Ignore responses that a shared cache may not store, that are stale, or whose `Vary` does not match.
+        // Ignore responses that a shared cache may not store, that are stale, or whose `Vary` does
+        // not match.
         let now = SystemTime::now();
         let Some(head) = StoredHead::from_response(&sent, &response.parts, now) else {
             let status = response.parts.status.as_u16();
-            return self.report_failure(id, &format!("it answers {status} with what no cache may have"));
+            return self.report_failure(
+                id,
+                &format!("it sent a response with status {status} that no shared cache may store"),
+            );
         };
         if !matches!(head.reuse(&request.parts, now), Reuse::Fresh) {
             return (PeerOutcome::FalseHit, None);
         }
         if !response.is_delimited() {
-            return self.report_failure(id, "it does not say where its answer ends");
+            return self.report_failure(id, "the end of its response cannot be detected");
         }
         if response.len().is_none_or(|len| len <= MAX_BUFFERED_BYTES as u64) {
             return match read_to_end(&mut response.incoming, MAX_BUFFERED_BYTES).await {

@@ -1,4 +1,5 @@
-//! The exchange of summaries: each peer is asked again and again for the changes of its summary, or for its cache digest.
+//! The exchange of summaries: each peer is polled for the changes of its summary, or for its cache
+//! digest.
 
 use super::{ExchangeHealth, PeerGroup, SummaryFormat};
 use crate::error::{Error, Result, chain};
@@ -15,15 +16,16 @@ use tokio::time::{sleep, timeout};
 
 /// The largest summary or digest that is received.
 const MAX_SUMMARY_BYTES: usize = 64 << 20;
-/// The most bits of a summary after decompression, enough for 33 million keys.
+/// The largest number of bits of a summary after decompression, enough for 33 million keys.
 const MAX_SUMMARY_BITS: u32 = 1 << 29;
 
 /// The time in which a peer must send its summary.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The longest lifetime of a cache digest that is believed. Squid rebuilds its digest every hour.
+/// The longest lifetime of a cache digest that is accepted. Squid rebuilds its digest every hour.
 const MAX_DIGEST_LIFETIME: Duration = Duration::from_secs(3600);
-/// The longest pause between two requests for a digest, as a Squid that restarts rebuilds it earlier.
+/// The longest pause between two requests for a digest, as a Squid that restarts rebuilds it
+/// earlier.
 const MAX_DIGEST_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The number of intervals after which a view expires if it is not updated.
@@ -39,8 +41,7 @@ impl PeerGroup {
                     if peer.set_health(ExchangeHealth::Healthy) {
                         let pages = self.views.view(id).map_or(0, |view| view.key_count());
                         let (address, kind) = (&peer.address, peer.kind());
-                        self.log
-                            .line(format_args!("peer {address} ({kind}) tells that it has {pages} pages"));
+                        self.log.line(format_args!("peer {address} ({kind}) has {pages} pages"));
                     }
                     next
                 }
@@ -60,7 +61,7 @@ impl PeerGroup {
     fn report_failed_exchange(&self, id: PeerId, why: &str) {
         let peer = self.endpoint(id);
         if peer.set_health(ExchangeHealth::Failing) {
-            self.log.line(format_args!("peer {} does not tell what it has: {why}", peer.address));
+            self.log.line(format_args!("cannot get the summary of peer {}: {why}", peer.address));
         }
     }
 
@@ -109,7 +110,8 @@ impl PeerGroup {
             Applied::Unchanged => self.views.renew_view(id, length, expires),
             Applied::Replaced | Applied::Changed(_) => self.views.set_view(id, next, length, expires),
             Applied::NeedsAllBits => {
-                // The peer has restarted, or its changes do not reach back to this view. Request all bits next time.
+                // The peer has restarted, or its changes do not reach back to this view. Request
+                // all bits next time.
                 self.views.remove_view(id);
                 return Ok(interval / 10);
             }
@@ -153,7 +155,8 @@ impl PeerGroup {
         Ok(next)
     }
 
-    /// Sends a `GET` to a peer, with `If-Modified-Since` if there is a date, and reads the whole response.
+    /// Sends a `GET` to a peer, with `If-Modified-Since` if there is a date, and reads the whole
+    /// response.
     async fn get(
         &self,
         id: PeerId,
@@ -162,8 +165,9 @@ impl PeerGroup {
     ) -> Result<(response::Parts, Bytes)> {
         let address = &self.endpoint(id).address;
         let mut parts = Request::new(()).into_parts().0;
-        parts.uri = path.parse().map_err(|_| Error::InvalidTarget("this is no path"))?;
-        let host = address.to_string().parse().map_err(|_| Error::InvalidTarget("this is no host"))?;
+        parts.uri = path.parse().map_err(|_| Error::InvalidTarget("this is not a valid path"))?;
+        let host =
+            address.to_string().parse().map_err(|_| Error::InvalidTarget("this is not a valid host"))?;
         parts.headers.insert(HOST, host);
         if let Some(date) = modified_since {
             parts.headers.insert(IF_MODIFIED_SINCE, date.clone());

@@ -11,7 +11,8 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// The most concurrent name lookups. Each of them takes a thread of the runtime, which others need as well.
+/// The largest number of concurrent name lookups. Each of them takes a thread of the runtime, which
+/// other tasks need as well.
 const MAX_LOOKUPS: usize = 64;
 
 /// Opens TCP connections.
@@ -40,7 +41,8 @@ impl Connector {
         let lookup = async {
             let permit = Arc::clone(&self.lookups).acquire_owned().await.map_err(io::Error::other)?;
             let host = host.clone();
-            // A lookup cannot be cancelled: it occupies its thread, and so its permit, even after the timeout.
+            // A lookup cannot be cancelled: it occupies its thread, and so its permit, even after
+            // the timeout.
             let addresses = tokio::spawn(async move {
                 let addresses = lookup_host((host.host.as_str(), host.port)).await.map(Iterator::collect);
                 drop(permit);

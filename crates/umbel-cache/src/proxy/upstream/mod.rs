@@ -51,7 +51,7 @@ impl Upstream {
     ) -> Result<UpstreamResponse> {
         let mut parts = parts.clone();
         parts.version = Version::HTTP_11;
-        parts.uri = resource.path().parse().map_err(|_| Error::InvalidTarget("this is no path"))?;
+        parts.uri = resource.path().parse().map_err(|_| Error::InvalidTarget("this is not a valid path"))?;
         self.via.append_to(&mut parts.headers);
         self.send(&resource.origin, reach, &parts, body).await
     }

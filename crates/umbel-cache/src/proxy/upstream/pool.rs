@@ -8,7 +8,6 @@ use crate::proxy::reach::Reach;
 use crate::proxy::target::HostPort;
 use crate::proxy::timed_stream::TimedStream;
 use crate::rules::Audience;
-use crate::sync::lock;
 use http::header::TRANSFER_ENCODING;
 use http::{Request, Response, StatusCode, request};
 use hyper::body::Incoming;
@@ -18,12 +17,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
+use umbel::internals::sync::lock;
 
 /// The time after which an idle connection is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15);
-/// The most idle connections to one host.
+/// The largest number of idle connections to one host.
 const MAX_IDLE_PER_HOST: usize = 64;
-/// The most idle connections in all.
+/// The largest number of idle connections in all.
 const MAX_IDLE: usize = 256;
 
 /// Large uploads may take this many times longer before the first response byte.
@@ -64,8 +64,8 @@ impl ConnectionPool {
         ConnectionPool { idle: Mutex::default(), connector, limits: limits.clone() }
     }
 
-    /// Sends a request and returns the response. A safe request without a body uses an idle connection first, and a new
-    /// one if the other end has closed that meanwhile.
+    /// Sends a request and returns the response. A safe request without a body uses an idle
+    /// connection first, and a new one if the other end has closed that meanwhile.
     pub async fn send(
         self: &Arc<ConnectionPool>,
         host: &HostPort,
@@ -148,7 +148,7 @@ async fn exchange(
     let response = match timeout(wait, sent).await {
         Ok(Ok(response)) => response,
         Ok(Err(source)) => return Err(Error::NoResponse { host: host(), source }),
-        Err(_) => return Err(Error::Timeout { host: host(), what: "gives no answer", within: wait }),
+        Err(_) => return Err(Error::Timeout { host: host(), what: "did not respond", within: wait }),
     };
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         return Err(Error::UnsupportedResponse { host: host(), what: "wants to speak something else" });
@@ -179,7 +179,8 @@ impl Lease {
         if !self.connection.sender.is_closed() {
             let mut idle = lock(&self.pool.idle);
             if idle.values().map(Vec::len).sum::<usize>() >= MAX_IDLE {
-                // Make room: drop the destination with the connection that has been idle for longest.
+                // Make room: drop the destination with the connection that has been idle for
+                // longest.
                 let oldest = idle.iter().min_by_key(|(_, list)| list.first().map(|idle| idle.since));
                 if let Some(oldest) = oldest.map(|(destination, _)| destination.clone()) {
                     idle.remove(&oldest);

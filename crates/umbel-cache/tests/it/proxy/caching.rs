@@ -1,4 +1,4 @@
-//! What is kept and given again, as a client and an origin see it.
+//! Storing and reusing responses, as a client and an origin see it.
 
 use crate::client::{Connection, ask, get};
 use crate::origin::{Origin, Reply, Request, response};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use umbel_cache::proxy::{AdmissionPolicy, Limits, Options};
 
-/// An origin that gives the path as a body, with headers that depend on it.
+/// Starts an origin that sends the path as the body, with headers that depend on the request.
 fn origin(headers: impl Fn(&Request) -> Vec<&'static str> + Send + Sync + 'static) -> Origin {
     Origin::start(move |request| {
         Reply::Send(response("200 OK", &headers(request), request.path().as_bytes()))
@@ -21,7 +21,7 @@ fn proxy() -> (tempfile::TempDir, Running) {
 }
 
 #[test]
-fn what_may_be_kept_is_asked_for_once_and_what_may_not_each_time() {
+fn storable_responses_are_fetched_once_and_others_each_time() {
     let origin = origin(|request| match request.path() {
         "/kept" => vec!["Cache-Control: max-age=60"],
         "/never" => vec!["Cache-Control: no-store"],
@@ -52,20 +52,20 @@ fn what_may_be_kept_is_asked_for_once_and_what_may_not_each_time() {
             let response = ask(proxy.address, "GET", &origin.url(path), headers);
             assert_eq!((response.status, response.text()), (200, path.to_owned()));
             if path == "/signed-for-all" {
-                // Nobody waits for what another asks for himself.
+                // Requests with credentials do not wait until the response is stored.
                 proxy.wait(|stats| stats["stored"] == 2);
             }
         }
         assert_eq!(origin.times(path), times, "{path}");
     }
     assert_eq!(proxy.count("hits"), 4);
-    // Who asks with a name gets no answer that was for another, and who asks for it anew gets it anew.
+    // `no-cache` bypasses the stored response.
     assert_eq!(ask(proxy.address, "GET", &origin.url("/kept"), &[("Cache-Control", "no-cache")]).status, 200);
     assert_eq!(origin.times("/kept"), 2);
 }
 
 #[test]
-fn answers_that_depend_on_the_question_are_told_apart() {
+fn responses_with_vary_are_selected_by_request_headers() {
     let origin = Origin::start(|request| {
         let language = request.header("accept-language").unwrap_or("none").to_owned();
         let headers = ["Cache-Control: max-age=60", "Vary: Accept-Language"];
@@ -83,7 +83,7 @@ fn answers_that_depend_on_the_question_are_told_apart() {
 }
 
 #[test]
-fn what_is_stale_is_asked_about_and_given_if_it_has_not_changed() {
+fn stale_responses_are_revalidated() {
     let origin = Origin::start(|request| match (request.path(), request.header("if-none-match")) {
         ("/same", Some("\"x\"")) => {
             Reply::Send(b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nX-Turn: 2\r\n\r\n".to_vec())
@@ -94,7 +94,8 @@ fn what_is_stale_is_asked_about_and_given_if_it_has_not_changed() {
         _ => Reply::Send(response("200 OK", &["Cache-Control: max-age=0", "ETag: \"x\""], b"old")),
     });
     let (_folder, proxy) = proxy();
-    // Nobody waits for what is stale at once, so it may have come before it is kept.
+    // Requests for a response that is stale at once do not wait for it, so it may arrive before it
+    // is stored.
     let kept = |count: u64| proxy.wait(|stats| stats["stored"] == count);
     for _ in 0..3 {
         assert_eq!(get(proxy.address, &origin.url("/same")).text(), "old");
@@ -103,7 +104,7 @@ fn what_is_stale_is_asked_about_and_given_if_it_has_not_changed() {
     let last = get(proxy.address, &origin.url("/same"));
     assert_eq!((last.header("x-turn"), last.status), (Some("2"), 200));
     assert_eq!(proxy.count("revalidated"), 3);
-    // The client has another one, and the cache asks about its own.
+    // The client has another version, and the cache revalidates its own.
     let response = ask(proxy.address, "GET", &origin.url("/same"), &[("If-None-Match", "\"z\"")]);
     assert_eq!((response.status, response.text().as_str()), (200, "old"));
     let response = ask(proxy.address, "GET", &origin.url("/same"), &[("If-None-Match", "\"x\"")]);
@@ -117,7 +118,7 @@ fn what_is_stale_is_asked_about_and_given_if_it_has_not_changed() {
 }
 
 #[test]
-fn parts_conditions_and_heads_are_answered_from_the_cache() {
+fn ranges_conditions_and_head_requests_are_answered_from_the_cache() {
     let origin = Origin::start(|_| {
         let headers =
             ["Cache-Control: max-age=60", "ETag: \"x\"", "Last-Modified: Mon, 16 Nov 2026 10:00:00 GMT"];
@@ -151,7 +152,7 @@ fn parts_conditions_and_heads_are_answered_from_the_cache() {
 }
 
 #[test]
-fn many_who_want_the_same_have_it_fetched_once() {
+fn concurrent_requests_for_the_same_response_are_collapsed() {
     static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
     let origin = Origin::start(|request| {
         AT_ONCE.fetch_add(1, SeqCst);
@@ -173,7 +174,8 @@ fn many_who_want_the_same_have_it_fetched_once() {
     };
     assert_eq!(all("/kept"), 1);
     assert_eq!(proxy.count("hits"), 29);
-    // What cannot be kept is fetched for each, and they wait for nobody when that is known.
+    // A response that cannot be stored is fetched for each request. Once that is known, requests do
+    // not wait for each other.
     assert_eq!(all("/never"), 30);
     let before = AT_ONCE.load(SeqCst);
     let start = std::time::Instant::now();
@@ -183,7 +185,7 @@ fn many_who_want_the_same_have_it_fetched_once() {
 }
 
 #[test]
-fn no_half_document_is_kept_or_given_as_whole() {
+fn incomplete_responses_are_not_stored_or_sent_as_complete() {
     let origin = Origin::start(|request| {
         match request.path() {
         "/cut" => Reply::SendAndClose(
@@ -223,11 +225,11 @@ fn no_half_document_is_kept_or_given_as_whole() {
     }
     assert_eq!(origin.times("/large"), 2);
     assert_eq!(proxy.stats()["store"]["documents"], 1);
-    assert!(proxy.log().contains("/cut came to an end too early"), "{}", proxy.log());
+    assert!(proxy.log().contains("/cut ended too early"), "{}", proxy.log());
 }
 
 #[test]
-fn who_changes_a_page_has_the_old_one_forgotten() {
+fn unsafe_requests_invalidate_stored_responses() {
     let origin = origin(|_| vec!["Cache-Control: max-age=60", "Location: /named"]);
     let (_folder, proxy) = proxy();
     for path in ["/page", "/named", "/other"] {
@@ -242,7 +244,7 @@ fn who_changes_a_page_has_the_old_one_forgotten() {
         get(proxy.address, &origin.url(path));
         assert_eq!(origin.times(path), times, "{path}");
     }
-    // Whoever looks after the proxy can have a page forgotten.
+    // The operator can purge a response.
     for status in [200, 404] {
         assert_eq!(ask(proxy.address, "PURGE", &origin.url("/other"), &[]).status, status);
     }
@@ -251,7 +253,7 @@ fn who_changes_a_page_has_the_old_one_forgotten() {
 }
 
 #[test]
-fn what_is_kept_outlives_the_proxy() {
+fn stored_responses_survive_a_restart() {
     let origin = Origin::start(|request| {
         let count: usize = request.path()[1..].parse().unwrap();
         Reply::Send(response(
@@ -274,7 +276,7 @@ fn what_is_kept_outlives_the_proxy() {
 }
 
 #[test]
-fn one_hit_wonders_get_no_place() {
+fn responses_requested_only_once_are_not_stored() {
     let origin = origin(|_| vec!["Cache-Control: max-age=60"]);
     let folder = tempfile::tempdir().unwrap();
     let proxy = Running::start(
@@ -284,7 +286,7 @@ fn one_hit_wonders_get_no_place() {
     (0..100).for_each(|i| drop(get(proxy.address, &origin.url(&format!("/{i}")))));
     proxy.wait(|stats| stats["stored"].as_u64().unwrap() + stats["not_admitted"].as_u64().unwrap() == 100);
     let kept = proxy.stats()["store"]["documents"].as_u64().unwrap();
-    assert!(kept <= 5, "{kept} of 100 were taken for another");
+    assert!(kept <= 5, "{kept} of 100 were admitted by false positives");
     for turn in 2..=3 {
         (0..10).for_each(|i| drop(get(proxy.address, &origin.url(&format!("/{i}")))));
         assert!(origin.requests().len() <= 110, "turn {turn}");
@@ -293,7 +295,7 @@ fn one_hit_wonders_get_no_place() {
 }
 
 #[test]
-fn the_filter_stands_before_the_index() {
+fn the_filter_answers_misses_before_the_index() {
     let origin = origin(|_| vec!["Cache-Control: max-age=60"]);
     let (_folder, proxy) = proxy();
     (0..100).for_each(|i| drop(get(proxy.address, &origin.url(&format!("/{i}")))));
@@ -303,9 +305,9 @@ fn the_filter_stands_before_the_index() {
     assert!(wrong <= 3, "{wrong}");
 }
 
-/// A page is asked for, somebody changes it, and only then the answer of before arrives.
+/// A response is requested, its resource is changed, and only then the old response arrives.
 #[test]
-fn what_was_changed_does_not_come_back() {
+fn responses_from_before_an_invalidation_are_not_stored() {
     static VERSION: AtomicUsize = AtomicUsize::new(0);
     let origin = Origin::start(|request| {
         if request.method == "POST" {
@@ -352,7 +354,7 @@ fn what_was_changed_does_not_come_back() {
 }
 
 #[test]
-fn the_latest_of_several_answers_is_given() {
+fn the_latest_of_several_matching_responses_is_used() {
     static TURN: AtomicUsize = AtomicUsize::new(0);
     let origin = Origin::start(|_| {
         let turn = TURN.fetch_add(1, SeqCst);
@@ -373,7 +375,7 @@ fn the_latest_of_several_answers_is_given() {
 }
 
 #[test]
-fn when_the_first_leaves_another_fetches_for_all() {
+fn when_the_leader_disconnects_another_request_fetches_for_all() {
     let origin = Origin::start(|_| {
         std::thread::sleep(Duration::from_millis(400));
         Reply::Send(response("200 OK", &["Cache-Control: max-age=60"], b"page"))
@@ -397,7 +399,7 @@ fn when_the_first_leaves_another_fetches_for_all() {
 }
 
 #[test]
-fn a_page_has_not_more_variants_than_are_good_for_it() {
+fn the_number_of_variants_is_limited() {
     let origin = Origin::start(|request| {
         let headers = ["Cache-Control: max-age=60", "Vary: Accept-Language"];
         Reply::Send(response("200 OK", &headers, request.header("accept-language").unwrap().as_bytes()))
@@ -411,14 +413,14 @@ fn a_page_has_not_more_variants_than_are_good_for_it() {
     }
     proxy.wait(|stats| stats["stored"] == 200);
     assert_eq!(proxy.stats()["store"]["documents"], 32);
-    // The latest are there.
+    // The latest variants are stored.
     let last = connection.ask("GET", &origin.url("/page"), &[("Accept-Language", "x199")], b"");
     assert!(last.cache().starts_with("umbel;hit"));
 }
 
-/// Nothing is sent twice that may have been done already.
+/// A request that may already have been executed is not sent again.
 #[test]
-fn what_changes_something_is_sent_once() {
+fn unsafe_requests_are_sent_only_once() {
     let origin = Origin::start(|request| match request.method.as_str() {
         "POST" => Reply::SendAndClose(vec![], Duration::ZERO),
         _ => Reply::Send(response("200 OK", &["Cache-Control: no-store"], b"page")),

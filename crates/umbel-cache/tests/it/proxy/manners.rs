@@ -1,4 +1,5 @@
-//! Who may do what: tunnels, loops, addresses that are not for everybody, and what caches tell each other.
+//! Access and forwarding: tunnels, loops, restricted addresses, and the pages that caches serve to
+//! each other.
 
 use crate::client::{Connection, ask, get};
 use crate::origin::{Origin, Reply, response};
@@ -15,7 +16,7 @@ fn proxy(options: Options) -> (tempfile::TempDir, Running) {
     (folder, running)
 }
 
-/// A connection from another address than that of this machine.
+/// Opens a connection from another address than 127.0.0.1.
 fn from_elsewhere(to: SocketAddr) -> TcpStream {
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     rustix::net::bind(&socket, &"127.0.0.2:0".parse::<SocketAddr>().unwrap()).unwrap();
@@ -28,7 +29,7 @@ fn pages() -> Origin {
 }
 
 #[test]
-fn a_tunnel_carries_bytes_both_ways_and_is_never_kept() {
+fn a_tunnel_relays_bytes_both_ways_and_is_never_stored() {
     let echo = TcpListener::bind("127.0.0.1:0").unwrap();
     let there = echo.local_addr().unwrap();
     let server = std::thread::spawn(move || {
@@ -39,7 +40,7 @@ fn a_tunnel_carries_bytes_both_ways_and_is_never_kept() {
     });
     let (_folder, proxy) = proxy(Options::default());
     let mut connection = Connection::open(proxy.address);
-    // Some clients do not wait until the tunnel is there.
+    // Some clients do not wait until the tunnel is open.
     connection.send(format!("CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\nearly ").as_bytes()).unwrap();
     assert_eq!(connection.receive(true).unwrap().status, 200);
     let mut stream = connection.into_stream();
@@ -53,13 +54,13 @@ fn a_tunnel_carries_bytes_both_ways_and_is_never_kept() {
     proxy.wait(|stats| stats["bytes"]["tunnelled"] == 2 * 500_006);
     let stats = proxy.stats();
     assert_eq!((&stats["tunnels"], &stats["store"]["documents"]), (&1.into(), &0.into()));
-    // Nobody is there.
+    // No server listens here.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert_eq!(ask(proxy.address, "CONNECT", &free.to_string(), &[]).status, 502);
 }
 
 #[test]
-fn what_caches_tell_each_other_is_not_passed_on() {
+fn internal_pages_of_other_caches_are_not_forwarded() {
     let origin = pages();
     let (_folder, proxy) = proxy(Options::default());
     for path in [
@@ -73,9 +74,10 @@ fn what_caches_tell_each_other_is_not_passed_on() {
         assert_eq!(get(proxy.address, &origin.url(path)).status, 403, "{path}");
     }
     assert_eq!(origin.requests().len(), 0);
-    // What only begins so is a page like others.
+    // Other paths with this prefix are ordinary resources.
     assert_eq!(get(proxy.address, &origin.url("/umbel/page.html")).text(), "page");
-    // Its own it tells also to those who ask it as a proxy, by whatever name.
+    // The proxy also serves its own pages to clients that use it as a proxy, under any of its
+    // names.
     for host in [proxy.address.to_string(), format!("localhost:{}", proxy.address.port())] {
         assert_eq!(get(proxy.address, &format!("http://{host}/umbel/stats")).status, 200, "{host}");
     }
@@ -84,11 +86,11 @@ fn what_caches_tell_each_other_is_not_passed_on() {
     assert_eq!(ask(proxy.address, "HEAD", "/umbel/", &[]).status, 200);
     assert_eq!(ask(proxy.address, "POST", "/umbel/stats", &[]).status, 405);
     assert_eq!(ask(proxy.address, "GET", "/other", &[]).status, 404);
-    // A page of the web that lets its own name mean this machine learns nothing.
+    // A web page whose host name resolves to this machine gets nothing (DNS rebinding).
     let mut rebound = Connection::open(proxy.address);
     rebound.send(b"GET /umbel/stats HTTP/1.1\r\nHost: evil.example:3128\r\n\r\n").unwrap();
     assert_eq!(rebound.receive(false).unwrap().status, 403);
-    // Nor is there a way around through a tunnel, to the proxy itself or to a peer.
+    // Tunnels to the proxy itself or to a peer are refused, too.
     assert_eq!(ask(proxy.address, "CONNECT", &proxy.address.to_string(), &[]).status, 403);
     let peers = vec![format!("http://localhost:{}", proxy.address.port()).parse().unwrap()];
     let (_folder, other) = self::proxy(Options { peers, ..Options::default() });
@@ -96,7 +98,7 @@ fn what_caches_tell_each_other_is_not_passed_on() {
 }
 
 #[test]
-fn what_was_counted_can_have_an_address_of_its_own() {
+fn statistics_can_have_an_address_of_their_own() {
     let origin = pages();
     let status_address = Some("127.0.0.1:0".parse().unwrap());
     let (_folder, proxy) = proxy(Options { status_address, ..Options::default() });
@@ -105,7 +107,7 @@ fn what_was_counted_can_have_an_address_of_its_own() {
     assert_eq!(ask(proxy.address, "GET", "/umbel/summary", &[]).status, 200);
     assert_eq!(ask(proxy.status_address, "GET", "/umbel/stats", &[]).status, 200);
     assert_eq!(get(proxy.status_address, &origin.url("/page")).status, 403);
-    // A proxy that is full can be looked at.
+    // The status page of a full proxy stays reachable.
     let limits = Limits { max_clients: 1, ..Limits::default() };
     let (_folder, full) = self::proxy(Options { status_address, limits, ..Options::default() });
     let mut only = Connection::open(full.address);
@@ -114,7 +116,7 @@ fn what_was_counted_can_have_an_address_of_its_own() {
 }
 
 #[test]
-fn a_request_that_comes_back_is_not_passed_on_again() {
+fn a_request_that_loops_back_is_refused() {
     let origin = pages();
     let (_folder, proxy) = proxy(Options::default());
     let via = get(proxy.address, &origin.url("/page")).header("via").unwrap().to_owned();
@@ -125,7 +127,7 @@ fn a_request_that_comes_back_is_not_passed_on_again() {
 }
 
 #[test]
-fn only_those_who_are_allowed_are_answered() {
+fn only_allowed_clients_are_served() {
     let origin = pages();
     let (_folder, proxy) = proxy(Options { allow: Arc::new(|_| false), ..Options::default() });
     let refused = get(proxy.address, &origin.url("/page"));
@@ -135,7 +137,7 @@ fn only_those_who_are_allowed_are_answered() {
     assert_eq!(ask(proxy.address, "GET", "/umbel/stats", &[]).status, 403);
     assert_eq!(origin.requests().len(), 0);
     assert!(proxy.log().contains("127.0.0.1 is not allowed here"));
-    // They take nobody's place.
+    // Rejected clients do not count towards the limit of clients.
     let limits = Limits { max_clients: 1, ..Limits::default() };
     let elsewhere: IpAddr = "127.0.0.2".parse().unwrap();
     let (_folder, proxy) =
@@ -145,7 +147,7 @@ fn only_those_who_are_allowed_are_answered() {
 }
 
 #[test]
-fn what_is_about_one_connection_does_not_travel_on() {
+fn hop_by_hop_headers_are_not_forwarded() {
     let origin = Origin::start(|_| {
         let headers = [
             "Cache-Control: max-age=60",
@@ -182,7 +184,7 @@ fn what_is_about_one_connection_does_not_travel_on() {
 }
 
 #[test]
-fn what_cannot_be_fetched_is_refused_with_a_reason() {
+fn requests_that_cannot_be_forwarded_get_an_error_with_a_reason() {
     let (_folder, proxy) = proxy(Options::default());
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (method, target, status, reason) in [
@@ -201,7 +203,7 @@ fn what_cannot_be_fetched_is_refused_with_a_reason() {
 }
 
 #[test]
-fn every_answer_has_a_line_in_the_form_of_squid() {
+fn every_response_is_logged_in_the_format_of_squid() {
     let origin = Origin::start(|request| match (request.path(), request.header("if-none-match")) {
         ("/stale", Some(_)) => Reply::Send(b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".to_vec()),
         ("/stale", None) => {
@@ -222,7 +224,7 @@ fn every_answer_has_a_line_in_the_form_of_squid() {
     {
         let only: &[_] = if *url == none { &[("Cache-Control", "only-if-cached")] } else { &[] };
         ask(proxy.address, "GET", url, only);
-        // It is written when the answer has ended, which the client sees a little earlier.
+        // The line is written at the end of the response, which the client sees a little earlier.
         let lines = || std::fs::read_to_string(&file).unwrap().matches(url.as_str()).count();
         proxy.wait(|stats| lines() == expected && stats["stored"] == kept);
     }
@@ -244,7 +246,7 @@ fn every_answer_has_a_line_in_the_form_of_squid() {
 }
 
 #[test]
-fn requests_are_passed_on_as_often_as_they_may() {
+fn max_forwards_is_respected() {
     let origin = pages();
     let (_folder, proxy) = proxy(Options::default());
     for (left, told) in [("2", Some("1")), ("0", None), ("x", None)] {

@@ -1,4 +1,5 @@
-//! Proxies that share what they have: answers are those of the origin, whoever gives them, and peers cost little.
+//! Proxies that share their responses: a response is always that of the origin, whichever cache
+//! sends it, and peers cost little.
 
 use crate::client::{Connection, Response, ask, get};
 use crate::origin::{Origin, Reply, Request, chunked, response};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use umbel_cache::proxy::{Limits, Options};
 use umbel_cache::{CacheDigest, CacheKey, Summary, Update};
 
-/// What asks peers often, so that tests are short.
+/// Returns options with short intervals, so that tests are fast.
 fn options(peers: &[SocketAddr]) -> Options {
     let peers = peers.iter().map(|peer| format!("http://{peer}").parse().unwrap()).collect();
     let limits = Limits { peer_timeout: LIMIT, ..Limits::default() };
@@ -18,7 +19,7 @@ fn options(peers: &[SocketAddr]) -> Options {
 
 const LIMIT: Duration = Duration::from_millis(400);
 
-/// Addresses that nobody uses.
+/// Returns unused addresses.
 fn free<const N: usize>() -> [SocketAddr; N] {
     let taken: [TcpListener; N] = std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").unwrap());
     taken.map(|listener| listener.local_addr().unwrap())
@@ -32,7 +33,7 @@ fn small_pages() -> Origin {
 }
 
 #[test]
-fn what_one_has_fetched_the_other_gets_from_it() {
+fn responses_that_a_peer_has_are_fetched_from_it() {
     let origin = small_pages();
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let first = Running::start(one.path(), options(&[]));
@@ -50,7 +51,7 @@ fn what_one_has_fetched_the_other_gets_from_it() {
     }
     assert_eq!(origin.requests().len(), 100);
     assert_eq!(second.count("peer_hits"), 100);
-    // It has them itself now, and tells as much.
+    // The second proxy has stored the responses itself.
     drop(first);
     for path in &paths {
         assert_eq!(get(second.address, &origin.url(path)).text(), path.repeat(100));
@@ -60,7 +61,8 @@ fn what_one_has_fetched_the_other_gets_from_it() {
     assert_eq!(stats["bytes_saved"].as_u64(), Some(2 * 100 * 100 * 3 - 2 * 10 * 100));
 }
 
-/// One of everything that can be said about keeping a page. What is in a page depends on whatever it may depend on.
+/// Returns a page with one of all caching rules. Its contents depend on all request headers that
+/// they may depend on.
 fn page(request: &Request) -> Vec<u8> {
     let path = request.path();
     let number: usize = path.rsplit('/').next().unwrap().parse().unwrap();
@@ -89,7 +91,7 @@ fn page(request: &Request) -> Vec<u8> {
         let lines: String = said.iter().map(|line| format!("{line}\r\n")).collect();
         return format!("HTTP/1.1 304 Not Modified\r\n{lines}\r\n").into_bytes();
     }
-    // Who does not say who he is gets nothing, and nobody gets what was for another.
+    // A request without credentials gets no page, and no client gets a page of another.
     if number % 16 == 7 && request.header("authorization").is_none() {
         return response("401 Unauthorized", &["WWW-Authenticate: Basic"], b"who are you?");
     }
@@ -101,14 +103,14 @@ fn page(request: &Request) -> Vec<u8> {
         39 => response("404 Not Found", said, body.as_bytes()),
         38 => response("301 Moved Permanently", &[said, &["Location: /0"]].concat(), body.as_bytes()),
         37 => {
-            // Chunks, one of each line.
+            // One chunk per line.
             chunked(said, body.as_bytes().split_inclusive(|byte| *byte == b'\n'))
         }
         _ => response("200 OK", said, body.as_bytes()),
     }
 }
 
-/// What counts of an answer: not how it came here.
+/// Returns the parts of a response that do not depend on its path through caches.
 fn essence(response: Response) -> (u16, Vec<(String, String)>, Vec<u8>) {
     let passing = [
         "via",
@@ -128,16 +130,17 @@ fn essence(response: Response) -> (u16, Vec<(String, String)>, Vec<u8>) {
     (response.status, headers, response.body)
 }
 
-/// Numbers that look like chance, the same each time.
+/// Returns pseudo-random numbers, the same in every run.
 fn chance(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
     *state >> 33
 }
 
-/// Two proxies that share and one that is alone get the same 10 000 questions, about pages with every rule there is and by
-/// people who are different. Whatever comes is what the origin would say to whoever asked.
+/// Two proxies that share and one that is alone get the same 10 000 requests, for pages with every
+/// caching rule and from different clients. Every response must be the one that the origin would
+/// send to this client.
 #[test]
-fn ten_thousand_questions_have_the_same_answers_with_sharing_and_without() {
+fn ten_thousand_requests_get_the_same_responses_with_and_without_sharing() {
     let origin = Origin::start(|request| Reply::Send(page(request)));
     let folders: [_; 3] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
     let [one, two] = free();
@@ -148,7 +151,7 @@ fn ten_thousand_questions_have_the_same_answers_with_sharing_and_without() {
     let mut direct = Connection::open(origin.address);
     let mut state = 7;
     for question in 0..10_000 {
-        // Some pages are asked for often, and all of them sometimes.
+        // Some pages are requested often, and all of them sometimes.
         let number = (chance(&mut state) % 640).min(chance(&mut state) % 640);
         let url = origin.url(&format!("/page/{number}"));
         let mut headers = Vec::new();
@@ -173,7 +176,7 @@ fn ten_thousand_questions_have_the_same_answers_with_sharing_and_without() {
     }
     let (first, second, alone) = (first.stats(), second.stats(), alone.stats());
     let number = |stats: &serde_json::Value, name: &str| stats[name].as_u64().unwrap();
-    // It was about sharing: many answers came from the other.
+    // Sharing took place: many responses came from the other proxy.
     let shared = number(&first, "peer_hits") + number(&second, "peer_hits");
     assert!(shared > 100, "{first}\n{second}");
     assert_eq!(number(&alone, "peer_hits"), 0);
@@ -182,7 +185,7 @@ fn ten_thousand_questions_have_the_same_answers_with_sharing_and_without() {
     }
 }
 
-/// A peer whose summary has these keys, and which does this when it is asked for a page.
+/// Starts a peer whose summary has these keys, and which answers requests for pages with `does`.
 fn peer(keys: &[CacheKey], does: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Origin {
     let mut summary = Summary::new(1000, 16).unwrap();
     keys.iter().for_each(|key| summary.insert(key));
@@ -198,7 +201,7 @@ fn peer(keys: &[CacheKey], does: impl Fn(&Request) -> Reply + Send + Sync + 'sta
 }
 
 #[test]
-fn a_false_promise_costs_one_question_and_never_a_wrong_answer() {
+fn a_false_hit_costs_one_request_and_never_a_wrong_response() {
     let origin = small_pages();
     let keys: Vec<CacheKey> = (0..50).map(|i| CacheKey::from_url(&origin.url(&format!("/{i}")))).collect();
     let liar = peer(&keys, |_| Reply::Send(response("504 Gateway Timeout", &[], b"not here")));
@@ -219,9 +222,9 @@ fn a_false_promise_costs_one_question_and_never_a_wrong_answer() {
     assert_eq!(stats["false_hits"], 50);
 }
 
-/// Whatever a peer does, the answer is the origin's, at most the time limit later than without.
+/// Whatever a peer does, the response is that of the origin, delayed by at most the time limit.
 #[test]
-fn a_dead_slow_or_lying_peer_delays_nobody_for_longer_than_its_limit() {
+fn a_dead_slow_or_lying_peer_delays_requests_by_at_most_its_time_limit() {
     let whole = |headers: &[&str]| response("200 OK", headers, b"wrong");
     type Peer = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
     let long = Duration::from_secs(10);
@@ -301,7 +304,7 @@ fn a_dead_slow_or_lying_peer_delays_nobody_for_longer_than_its_limit() {
             let response = get(proxy.address, &origin.url(&path));
             assert_eq!((response.status, response.text()), (200, path.repeat(100)), "{name}");
         }
-        // It has failed once, and is left alone then.
+        // The peer has failed once, and is not used after that.
         assert!(start.elapsed() < LIMIT + Duration::from_millis(600), "{name}: {:?}", start.elapsed());
         let counts = proxy.stats()["peers"][0].clone();
         assert_eq!(
@@ -309,28 +312,28 @@ fn a_dead_slow_or_lying_peer_delays_nobody_for_longer_than_its_limit() {
             (Some(1), Some(1)),
             "{name}: {counts}"
         );
-        assert!(proxy.log().contains("fails, and is left alone"), "{name}: {}", proxy.log());
-        // What it has sent was not kept.
+        assert!(proxy.log().contains("failed and is not used for a while"), "{name}: {}", proxy.log());
+        // The response of the peer was not stored.
         assert_eq!(get(proxy.address, &origin.url("/0")).text(), "/0".repeat(100), "{name}");
     }
 }
 
 #[test]
-fn a_peer_that_is_not_there_is_no_trouble_and_comes_back() {
+fn an_unreachable_peer_does_no_harm_and_is_used_when_it_returns() {
     let origin = small_pages();
     let folders: [_; 2] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
     let [there] = free();
     let proxy = Running::start(folders[0].path(), options(&[there]));
     assert_eq!(get(proxy.address, &origin.url("/1")).status, 200);
-    proxy.wait(|_| proxy.log().contains("does not tell what it has"));
+    proxy.wait(|_| proxy.log().contains("cannot get the summary of peer"));
     let other = Running::at(there, folders[1].path(), options(&[]));
     get(other.address, &origin.url("/2"));
     proxy.wait_for_documents(1);
     assert!(get(proxy.address, &origin.url("/2")).cache().contains("detail=\"peer "));
-    assert!(proxy.log().contains(&format!("peer {there} (umbel) tells that it has")), "{}", proxy.log());
+    assert!(proxy.log().contains(&format!("peer {there} (umbel) has")), "{}", proxy.log());
     drop(other);
     get(proxy.address, &origin.url("/3"));
-    // It begins anew, with another summary.
+    // The peer restarts, with another summary.
     let other = Running::at(there, folders[1].path(), options(&[]));
     get(other.address, &origin.url("/4"));
     proxy.wait_for_documents(2);
@@ -338,9 +341,10 @@ fn a_peer_that_is_not_there_is_no_trouble_and_comes_back() {
     assert_eq!(origin.requests().len(), 4);
 }
 
-/// A large document comes from a peer at once, and the origin goes on where the peer has stopped.
+/// A large response is forwarded from a peer at once, and the origin completes it if the peer
+/// stops.
 #[test]
-fn the_origin_finishes_what_a_peer_has_begun() {
+fn the_origin_completes_a_response_that_a_peer_has_begun() {
     let whole: Vec<u8> = (0..3_000_000u32).map(|i| (i * 7 % 251) as u8).collect();
     for (tag, finished) in [("\"same\"", true), ("\"other\"", false)] {
         let document = whole.clone();
@@ -381,7 +385,7 @@ fn the_origin_finishes_what_a_peer_has_begun() {
             assert!(response.body == whole);
             assert_eq!(origin.requests()[0].header("range"), Some("bytes=1234567-"));
         }
-        // Only what is whole was kept.
+        // Only a complete response was stored.
         let again = get(proxy.address, &url);
         assert!(
             again.body == whole && again.cache().starts_with("umbel;hit") == finished,
@@ -391,9 +395,9 @@ fn the_origin_finishes_what_a_peer_has_begun() {
     }
 }
 
-/// What a peer tells of what it has may be anything.
+/// The summary of a peer may contain anything.
 #[test]
-fn summaries_that_make_no_sense_are_not_believed() {
+fn invalid_summaries_are_ignored() {
     let origin = small_pages();
     let key = CacheKey::from_url(&origin.url("/1"));
     let summary = {
@@ -427,14 +431,14 @@ fn summaries_that_make_no_sense_are_not_believed() {
         });
         let folder = tempfile::tempdir().unwrap();
         let proxy = Running::start(folder.path(), options(&[liar.address]));
-        proxy.wait(|_| proxy.log().contains("does not tell what it has"));
+        proxy.wait(|_| proxy.log().contains("cannot get the summary of peer"));
         assert_eq!(get(proxy.address, &origin.url("/1")).text(), "/1".repeat(100), "{name}");
         assert!(proxy.stats()["peers"][0]["documents"].is_null(), "{name}");
     }
 }
 
 #[test]
-fn a_peer_gets_what_has_changed_and_squid_a_digest() {
+fn a_peer_gets_changes_and_squid_gets_a_digest() {
     let origin = small_pages();
     let folder = tempfile::tempdir().unwrap();
     let mut settings = options(&[]);
@@ -446,7 +450,7 @@ fn a_peer_gets_what_has_changed_and_squid_a_digest() {
     let digest = CacheDigest::decode(&ask(proxy.address, "GET", CacheDigest::PATH, &[]).body).unwrap();
     assert_eq!(digest.count(), 40);
     assert!(paths.iter().all(|path| digest.contains(&CacheKey::from_url(&origin.url(path)))));
-    // Squid asks its sibling by the whole address, as it asks for all else.
+    // Squid requests the digest of its sibling by an absolute URI, like everything else.
     let whole = ask(proxy.address, "GET", &format!("http://{}{}", proxy.address, CacheDigest::PATH), &[]);
     assert_eq!((whole.status, whole.header("content-type")), (200, Some(CacheDigest::MEDIA_TYPE)));
     for wrong in ["?since=x", "?since=1", "?since=1.-1", "?other"] {
@@ -467,16 +471,16 @@ fn a_peer_gets_what_has_changed_and_squid_a_digest() {
     }
 }
 
-/// Not every answer that does not help is a failure: nobody is left alone for it.
+/// A response that is not usable is not always a failure: the peer is not paused for it.
 #[test]
-fn a_peer_whose_answer_does_not_help_is_asked_again() {
+fn a_peer_with_an_unusable_response_is_asked_again() {
     let origin = Origin::start(|request| {
         let headers = ["Cache-Control: max-age=60", "Vary: Cookie"];
         Reply::Send(response("200 OK", &headers, request.header("cookie").unwrap_or("none").as_bytes()))
     });
     let keys: Vec<CacheKey> = (0..3).map(|i| CacheKey::from_url(&origin.url(&format!("/{i}")))).collect();
     let peer = peer(&keys, |request| {
-        assert_eq!(request.header("cookie"), None, "what is for the origin is not for peers");
+        assert_eq!(request.header("cookie"), None, "cookies are for the origin only");
         match request.path() {
             "/0" => Reply::Send(response(
                 "200 OK",
@@ -497,7 +501,7 @@ fn a_peer_whose_answer_does_not_help_is_asked_again() {
         (&counts["false_hits"], &counts["hits"], &counts["failures"]),
         (&2.into(), &1.into(), &0.into())
     );
-    // Who wants it anew does not ask a cache.
+    // A client that requests revalidation does not get a response from a peer.
     for line in ["max-age=0", "no-cache", "No-Store"] {
         ask(proxy.address, "GET", &origin.url("/2"), &[("Cache-Control", line)]);
     }
@@ -505,7 +509,7 @@ fn a_peer_whose_answer_does_not_help_is_asked_again() {
 }
 
 #[test]
-fn what_was_changed_through_here_does_not_come_back_from_a_peer() {
+fn invalidated_responses_are_not_fetched_from_a_peer() {
     let origin = small_pages();
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let first = Running::start(one.path(), options(&[]));
@@ -516,9 +520,9 @@ fn what_was_changed_through_here_does_not_come_back_from_a_peer() {
     assert!(!get(second.address, &origin.url("/page")).cache().contains("peer"));
 }
 
-/// A client that reads slowly does not make a peer slow.
+/// A client that reads slowly does not count as a slow peer.
 #[test]
-fn a_large_page_of_a_peer_reaches_a_slow_client() {
+fn a_large_response_of_a_peer_reaches_a_slow_client() {
     let large: Vec<u8> = (0..12_000_000u32).map(|i| (i * 7 % 251) as u8).collect();
     let document = large.clone();
     let origin = Origin::start(move |_| {
@@ -526,7 +530,8 @@ fn a_large_page_of_a_peer_reaches_a_slow_client() {
     });
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let first = Running::start(one.path(), options(&[]));
-    // It does not keep what it asks for the first time, so that the client has all of it from the peer.
+    // The second proxy does not store a response at the first request, so the client gets all of it
+    // from the peer.
     let second = Running::start(
         two.path(),
         Options { admission: umbel_cache::proxy::AdmissionPolicy::SecondHit, ..options(&[first.address]) },

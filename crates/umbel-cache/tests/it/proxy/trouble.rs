@@ -1,4 +1,5 @@
-//! Clients and origins that send nonsense, too much, too slowly or not to the end: the proxy lives, and answers others.
+//! Clients and origins that send invalid, incomplete or too much data, or send it too slowly: the
+//! proxy survives and serves others.
 
 use crate::client::{Connection, ask, get};
 use crate::origin::{Origin, Reply, chunked, response};
@@ -18,7 +19,7 @@ fn proxy(limits: Limits) -> (tempfile::TempDir, Running) {
 }
 
 #[test]
-fn requests_that_make_no_sense_are_refused_and_others_are_answered() {
+fn invalid_requests_are_refused_and_others_are_answered() {
     let origin = pages();
     let (_folder, proxy) = proxy(Limits::default());
     let flood: String = (0..500).map(|i| format!("X-{i}: {i}\r\n")).collect();
@@ -42,11 +43,11 @@ fn requests_that_make_no_sense_are_refused_and_others_are_answered() {
                 .into_bytes(),
         ),
         (
-            "a length that is none",
+            "an invalid length",
             format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n").into_bytes(),
         ),
         (
-            "chunks that are none",
+            "invalid chunks",
             format!("POST {url} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
                 .into_bytes(),
         ),
@@ -60,18 +61,18 @@ fn requests_that_make_no_sense_are_refused_and_others_are_answered() {
         ),
     ] {
         let mut connection = Connection::open(proxy.address);
-        // It may be refused before all of it has come.
+        // The request may be refused before all of it was sent.
         let _ = connection.send(&bytes);
         if let Some(response) = connection.receive(false) {
             assert!((400..=502).contains(&response.status), "{name}: {response:?}");
         }
         assert_eq!(get(proxy.address, &url).text(), "page", "after {name}");
     }
-    assert!(proxy.log().contains("client 127.0.0.1 sent what is no HTTP request"), "{}", proxy.log());
+    assert!(proxy.log().contains("client 127.0.0.1 sent an invalid HTTP request"), "{}", proxy.log());
 }
 
 #[test]
-fn who_is_slow_is_left() {
+fn slow_clients_are_disconnected() {
     let origin = pages();
     let limits = Limits {
         header_timeout: Duration::from_millis(300),
@@ -88,7 +89,7 @@ fn who_is_slow_is_left() {
         assert!(began.elapsed() < Duration::from_secs(5), "{start:?} had {:?}", began.elapsed());
     }
     assert_eq!(proxy.log().matches("sent half a request").count(), 2, "{}", proxy.log());
-    // A body of which half comes.
+    // Only half of the body is sent.
     let url = origin.url("/page");
     let mut connection = Connection::open(proxy.address);
     connection
@@ -101,7 +102,7 @@ fn who_is_slow_is_left() {
 }
 
 #[test]
-fn who_does_not_read_is_left_and_takes_nobodys_place() {
+fn clients_that_do_not_read_are_disconnected() {
     let origin = Origin::start(|_| {
         Reply::Send(response("200 OK", &["Cache-Control: max-age=60"], &vec![b'x'; 20 << 20]))
     });
@@ -113,14 +114,14 @@ fn who_does_not_read_is_left_and_takes_nobodys_place() {
     for connection in &mut lazy {
         connection.send(format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
     }
-    // Both places are taken, until those who do not read are left.
+    // Both permits are taken until the clients that do not read are disconnected.
     let began = Instant::now();
     assert_eq!(get(proxy.address, &url).body.len(), 20 << 20);
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
 }
 
 #[test]
-fn origins_that_make_no_sense_are_named() {
+fn errors_name_the_origin_that_failed() {
     let long = Duration::from_secs(10);
     let origin = Origin::start(move |request| match request.path() {
         "/nonsense" => Reply::Send(b"what?\r\n\r\n".to_vec()),
@@ -152,7 +153,7 @@ fn origins_that_make_no_sense_are_named() {
 }
 
 #[test]
-fn who_hangs_up_in_the_midst_does_no_harm() {
+fn clients_that_disconnect_early_do_no_harm() {
     let origin = Origin::start(|_| {
         let mut bytes =
             b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 500000\r\n\r\n".to_vec();
@@ -166,7 +167,8 @@ fn who_hangs_up_in_the_midst_does_no_harm() {
         write!(stream, "GET {url} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
         drop(stream);
     }
-    // What was begun is finished for the next who asks, or fetched anew; it is whole in any case.
+    // A fetch that was begun is completed for the next request or repeated; the response is
+    // complete in any case.
     for i in 0..50 {
         assert_eq!(get(proxy.address, &origin.url(&format!("/{i}"))).body.len(), 500_000);
     }
@@ -174,7 +176,7 @@ fn who_hangs_up_in_the_midst_does_no_harm() {
 }
 
 #[test]
-fn clients_beyond_the_limit_wait_for_a_place() {
+fn clients_beyond_the_limit_wait() {
     let origin = Origin::start(|_| {
         std::thread::sleep(Duration::from_millis(50));
         Reply::Send(response("200 OK", &["Cache-Control: no-store"], b"page"))
@@ -187,12 +189,12 @@ fn clients_beyond_the_limit_wait_for_a_place() {
     });
 }
 
-/// A page of some megabytes that tells where one is in it.
+/// Returns a body of some megabytes in which every part shows its offset.
 fn large(len: u32) -> Vec<u8> {
     (0..len).map(|i| (i * 7 % 251) as u8).collect()
 }
 
-/// Asks for a page and does not read it yet.
+/// Sends a request and does not read the response yet.
 fn ask_and_wait(proxy: &Running, origin: &Origin, url: &str) -> Connection {
     let mut slow = Connection::open(proxy.address);
     slow.send(format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
@@ -202,9 +204,9 @@ fn ask_and_wait(proxy: &Running, origin: &Origin, url: &str) -> Connection {
     slow
 }
 
-/// Whoever was first reads a little now and then: others do not wait for that, and all get all of it.
+/// The first client reads slowly: others do not wait for it, and all get the complete response.
 #[test]
-fn a_slow_reader_holds_nobody_up() {
+fn a_slow_reader_does_not_delay_others() {
     for in_chunks in [false, true] {
         let large = large(20_000_000);
         let document = large.clone();
@@ -229,9 +231,9 @@ fn a_slow_reader_holds_nobody_up() {
     }
 }
 
-/// Whatever becomes of the page in the cache, who reads it slowly gets all of it.
+/// A slow client gets the complete response even if it cannot be stored.
 #[test]
-fn a_slow_reader_gets_all_of_what_cannot_be_kept() {
+fn a_slow_reader_gets_complete_responses_that_cannot_be_stored() {
     for trouble in ["changed", "too large", "too much at once"] {
         let large = large(20_000_000);
         let document = large.clone();
@@ -263,9 +265,9 @@ fn a_slow_reader_gets_all_of_what_cannot_be_kept() {
     }
 }
 
-/// What is not kept is fetched for everybody at the same time, and not for one after another.
+/// Responses that are not stored are fetched for all clients concurrently.
 #[test]
-fn nobody_waits_for_what_is_not_kept() {
+fn requests_do_not_wait_for_responses_that_are_not_stored() {
     let origin = Origin::start(|request| {
         std::thread::sleep(Duration::from_millis(500));
         match request.path() {

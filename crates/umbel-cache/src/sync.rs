@@ -1,3 +1,0 @@
-//! Locks without poisoning.
-
-pub use umbel::internals::sync::{lock, read, write};
