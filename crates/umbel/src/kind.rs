@@ -54,11 +54,11 @@ pub enum Kind {
     /// A multiset for keys that are recorded up to millions of times: several space-code filters,
     /// each with a smaller sample.
     MultiResolution = 17,
-    /// A sketch that estimates the number of distinct keys: `HyperLogLog`.
+    /// A sketch that estimates the number of distinct keys: HyperLogLog.
     Distinct = 18,
     /// A sketch that estimates how often each key was counted, never too low.
     CountMin = 19,
-    /// A sketch of the most frequent keys: `HeavyKeeper`.
+    /// A sketch of the most frequent keys: HeavyKeeper.
     TopK = 20,
     /// A sketch of every key above a share of the total: Misra and Gries.
     Frequent = 21,

@@ -131,12 +131,14 @@
 //! | --- | --- | --- |
 //! | `files` | yes | `save`, which writes a file completely or not at all |
 //! | `mmap` | yes | `map`, and huge pages for large filters |
-//! | `secrets` | yes | [`Hasher::keyed`] (`SipHash`) and [`Hasher::sealed`] (BLAKE3) |
+//! | `secrets` | yes | [`Hasher::keyed`] (SipHash) and [`Hasher::sealed`] (BLAKE3) |
 //! | `literature` | yes | the hash families MD5 and SHA-1 of [`literature`] |
 //! | `serde` | no | `Serialize` and `Deserialize`, as the checked bytes of a file |
 //!
 //! Without default features, filters still work in memory, and `to_bytes`, `from_bytes` and `load`
 //! are available.
+
+#![warn(clippy::doc_markdown, clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 pub mod aging;
 mod algebra;

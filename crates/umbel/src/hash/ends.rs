@@ -26,7 +26,7 @@
 //! # References
 //!
 //! * Y. Collet. *xxHash: extremely fast hash algorithm.* Source code and specification, repository
-//!   `Cyan4973/xxHash`. `XXH3`
+//!   `Cyan4973/xxHash`. XXH3
 
 use super::Digest;
 use crate::TILE;

@@ -6,8 +6,8 @@
 //! # References
 //!
 //! * Y. Collet. *xxHash: extremely fast hash algorithm.* Source code and specification, repository
-//!   `Cyan4973/xxHash`. `XXH3`
-//! * J.-P. Aumasson and D. J. Bernstein. *`SipHash`: a fast short-input PRF.* INDOCRYPT 2012.
+//!   `Cyan4973/xxHash`. XXH3
+//! * J.-P. Aumasson and D. J. Bernstein. *SipHash: a fast short-input PRF.* INDOCRYPT 2012.
 //!   `AB12`
 
 /// Computes XXH3-64 of the eight little-endian bytes of `value`.

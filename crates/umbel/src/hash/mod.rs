@@ -25,11 +25,11 @@
 //! # References
 //!
 //! * Y. Collet. *xxHash: extremely fast hash algorithm.* Source code and specification, repository
-//!   `Cyan4973/xxHash`. `XXH3`
-//! * J.-P. Aumasson and D. J. Bernstein. *`SipHash`: a fast short-input PRF.* INDOCRYPT 2012.
+//!   `Cyan4973/xxHash`. XXH3
+//! * J.-P. Aumasson and D. J. Bernstein. *SipHash: a fast short-input PRF.* INDOCRYPT 2012.
 //!   `AB12`
 //! * J. O'Connor, J.-P. Aumasson, S. Neves and Z. Wilcox-O'Hearn. *BLAKE3: one function, fast
-//!   everywhere.* 2020. `BLAKE3`
+//!   everywhere.* 2020. BLAKE3
 //! * G. L. Steele Jr. and S. Vigna. *Computationally easy, spectrally good multipliers for
 //!   congruential pseudorandom number generators.* Software: Practice and Experience 52(2), 2022.
 //!   `SV22`

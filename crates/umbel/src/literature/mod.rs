@@ -14,7 +14,7 @@
 //!
 //! | family | position i of key x | needs |
 //! | --- | --- | --- |
-//! | [`Murmur2`](Family::Murmur2) | `MurmurHash2`(x, seed i) mod m | m ≤ 2^32 |
+//! | [`Murmur2`](Family::Murmur2) | MurmurHash2(x, seed i) mod m | m ≤ 2^32 |
 //! | [`Murmur3`](Family::Murmur3) | `MurmurHash3_x86_32`(x, seed i) mod m | m ≤ 2^32 |
 //! | [`Murmur3Double`](Family::Murmur3Double) | (a + i b) mod m, (a, b) = `MurmurHash3_x64_128`(x) | |
 //! | [`Murmur3Enhanced`](Family::Murmur3Enhanced) | (a + i b + (i³ - i)/6) mod m, same a and b | |
@@ -69,7 +69,7 @@
 //!   sharing protocol.* IEEE/ACM Transactions on Networking 8(3), 2000. `FCAB00`
 //! * J. Honoroff. *An Examination of Bloom Filters and their Applications.* Lecture slides, 2006.
 //!   `Honoroff06`
-//! * A. Appleby. *`MurmurHash2` and `MurmurHash3`.* Source code, repository `aappleby/smhasher`.
+//! * A. Appleby. *MurmurHash2 and MurmurHash3.* Source code, repository `aappleby/smhasher`.
 //!   `Murmur`
 //! * R. Rivest. *The MD5 message-digest algorithm.* RFC 1321, 1992. `MD5`
 //! * NIST. *Secure hash standard.* FIPS 180-4, 2015. `SHA`
@@ -117,7 +117,7 @@ const CELLS_OF_32_BITS: u64 = 1 << 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Family {
-    /// `MurmurHash2` with 32 bits and the seeds 0 .. k-1, mod m.
+    /// MurmurHash2 with 32 bits and the seeds 0 .. k-1, mod m.
     ///
     /// The seeds are a weak source of independence: on a key of four bytes a seed only flips fixed
     /// bits ahead of the last mixing steps. Positions of such keys coincide slightly more often

@@ -1,4 +1,4 @@
-//! Austin Appleby's `MurmurHash` in the three variants that the literature on Bloom filters uses.
+//! Austin Appleby's MurmurHash in the three variants that the literature on Bloom filters uses.
 //!
 //! They are here to reproduce published filters bit for bit, not to be fast or safe: none resists
 //! an adversary who chooses the keys, with or without a secret seed. Words are read little-endian
@@ -17,10 +17,10 @@
 //!
 //! # References
 //!
-//! * A. Appleby. *`MurmurHash2` and `MurmurHash3`.* Source code, repository `aappleby/smhasher`.
+//! * A. Appleby. *MurmurHash2 and MurmurHash3.* Source code, repository `aappleby/smhasher`.
 //!   `Murmur`
 
-/// Computes the 32-bit `MurmurHash2` of a key.
+/// Computes the 32-bit MurmurHash2 of a key.
 ///
 /// The length enters modulo 2^32, as in the original, whose length is a 32-bit integer.
 ///
@@ -143,7 +143,7 @@ fn zero_padded<const N: usize>(tail: &[u8]) -> [u8; N] {
 mod tests {
     use super::*;
 
-    /// Input, `MurmurHash2` with seeds 0 and 1, `MurmurHash3_x86_32` with seeds 0 and 1,
+    /// Input, MurmurHash2 with seeds 0 and 1, `MurmurHash3_x86_32` with seeds 0 and 1,
     /// `MurmurHash3_x64_128`.
     type Vector = (&'static str, [u32; 2], [u32; 2], (u64, u64));
 
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Computes the value by which the author of `MurmurHash` identifies a correct implementation:
+    /// Computes the value by which the author of MurmurHash identifies a correct implementation:
     /// the keys [], [0], [0, 1], ... up to 255 bytes are hashed, each with its own seed, and all
     /// results are hashed once more. One wrong tail, block or seed anywhere changes the value.
     fn verification_value<const N: usize>(hash: impl Fn(&[u8], u32) -> [u8; N]) -> u32 {

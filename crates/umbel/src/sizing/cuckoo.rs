@@ -26,7 +26,7 @@
 //! # References
 //!
 //! * B. Fan, D. G. Andersen, M. Kaminsky and M. D. Mitzenmacher. *Cuckoo filter: practically better
-//!   than Bloom.* `CoNEXT` 2014. `FAKM14`
+//!   than Bloom.* CoNEXT 2014. `FAKM14`
 
 use super::{MAX_BITS, check, greatest};
 use crate::{Error, Result};

@@ -23,7 +23,7 @@
 //!
 //! # References
 //!
-//! * F. E. Schierz. *Bloomfilter: Wie zuverlässig ist Probabilismus.* `UbiSys` Seminar, TU
+//! * F. E. Schierz. *Bloomfilter: Wie zuverlässig ist Probabilismus.* UbiSys Seminar, TU
 //!   Bergakademie Freiberg, 2022. `Schierz22`
 
 use super::{check, rate as standard};

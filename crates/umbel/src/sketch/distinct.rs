@@ -1,4 +1,4 @@
-//! [`Distinct`]: the number of distinct keys, by `HyperLogLog`.
+//! [`Distinct`]: the number of distinct keys, by HyperLogLog.
 
 use super::{add_to_total, finish, sketch_methods, summarize, total};
 use crate::arch::{Kernel, Simd};
@@ -11,7 +11,7 @@ use crate::{Batch, Capabilities, Digest, Error, Hasher, Key, Kind, Mismatch, Res
 use std::convert::Infallible;
 use std::fmt;
 
-/// Estimates the number of distinct keys: `HyperLogLog` with Ertl's estimator.
+/// Estimates the number of distinct keys: HyperLogLog with Ertl's estimator.
 ///
 /// ```
 /// use umbel::sketch::Distinct;
@@ -42,7 +42,7 @@ use std::fmt;
 /// is inserted. A union takes the higher rank of each register: it is exactly the sketch of both
 /// streams.
 ///
-/// # When to take it
+/// # When to use it
 ///
 /// Take it to count distinct keys without storing them: visitors, addresses, lines. It needs 2^p
 /// bytes, whatever the number of keys: 16 KiB for a standard error of 0.8 %, 256 KiB for 0.2 %. The
@@ -51,9 +51,9 @@ use std::fmt;
 ///
 /// # References
 ///
-/// * P. Flajolet, É. Fusy, O. Gandouet and F. Meunier. *`HyperLogLog`: the analysis of a
-///   near-optimal cardinality estimation algorithm.* `AofA` 2007. `FFGM07`
-/// * O. Ertl. *New cardinality estimation algorithms for `HyperLogLog` sketches.*
+/// * P. Flajolet, É. Fusy, O. Gandouet and F. Meunier. *HyperLogLog: the analysis of a
+///   near-optimal cardinality estimation algorithm.* AofA 2007. `FFGM07`
+/// * O. Ertl. *New cardinality estimation algorithms for HyperLogLog sketches.*
 ///   arXiv:1702.01284, 2017. `Ertl17`
 pub struct Distinct {
     head: Head,

@@ -42,7 +42,7 @@ use std::fmt;
 /// both sketches and lowers them in the same way, so it makes the same promise for both streams
 /// together.
 ///
-/// # When to take it
+/// # When to use it
 ///
 /// Take it when no frequent key may be missed: heavy senders, hot rows. Not every listed key is
 /// frequent: a key is above a threshold if its count is, and is certainly not if `count +

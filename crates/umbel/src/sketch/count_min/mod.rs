@@ -47,7 +47,7 @@ use std::fmt;
 /// row 2  . . . 3 . . . . . . 8 . .
 /// ```
 ///
-/// # When to take it
+/// # When to use it
 ///
 /// Take it when any key may be looked up and a count that is too high does no harm. A row
 /// overestimates by total / w on average, so the guarantee is relative to the total, not to the

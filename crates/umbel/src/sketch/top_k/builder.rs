@@ -26,7 +26,7 @@ pub struct TopKBuilder {
 
 const MAX_DEPTH: u32 = 32;
 
-/// The inverse of 1.08, the base in the experiments on `HeavyKeeper`.
+/// The inverse of 1.08, the base in the experiments on HeavyKeeper.
 const DEFAULT_DECAY: f64 = 0.925;
 
 impl TopKBuilder {

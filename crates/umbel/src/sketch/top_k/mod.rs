@@ -1,4 +1,4 @@
-//! [`TopK`]: the most frequent keys, by `HeavyKeeper`.
+//! [`TopK`]: the most frequent keys, by HeavyKeeper.
 
 mod builder;
 mod structure;
@@ -15,7 +15,7 @@ use std::array;
 use std::cmp::Reverse;
 use structure::checked_heap;
 
-/// Finds the k most frequent keys: `HeavyKeeper`.
+/// Finds the k most frequent keys: HeavyKeeper.
 ///
 /// ```
 /// use umbel::sketch::TopK;
@@ -44,7 +44,7 @@ use structure::checked_heap;
 /// The k keys with the highest counts are kept in a heap, the lightest on top, with an index by
 /// digest. A key that reaches the count of the lightest takes its place.
 ///
-/// # When to take it
+/// # When to use it
 ///
 /// Take it for a leaderboard of fixed length. Counts are almost never too high (only if
 /// fingerprints collide) and, for the keys at the top, hardly too low. There is no guarantee:
@@ -59,7 +59,7 @@ use structure::checked_heap;
 ///
 /// # References
 ///
-/// * J. Gong, T. Yang, H. Zhang, H. Li, S. Uhlig, S. Chen, L. Uden and X. Li. *`HeavyKeeper`: an
+/// * J. Gong, T. Yang, H. Zhang, H. Li, S. Uhlig, S. Chen, L. Uden and X. Li. *HeavyKeeper: an
 ///   accurate algorithm for finding top-k elephant flows.* USENIX ATC 2018. `Gong18`
 pub struct TopK {
     head: Head,
