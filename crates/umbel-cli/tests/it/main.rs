@@ -3,6 +3,7 @@
 //! `cargo test -p umbel-cli --test it bad_input::` runs the tests of one module.
 
 // Fixtures.
+mod markdown;
 mod shell;
 mod words;
 
@@ -57,11 +58,11 @@ mod net_record;
 mod net_scan;
 mod net_scan_streams;
 mod options;
+mod pages;
 mod password;
 mod pipes;
 mod planning;
 mod proxy;
-mod readme;
 mod real_passwords;
 mod real_words;
 mod remote;
