@@ -2,17 +2,22 @@
 //!
 //! The way of a line from input to output:
 //!
-//! 1. [`cli`] parses the command line; [`args`] parses numbers, names and metadata; [`commands`] has a file per command.
+//! 1. [`cli`] parses the command line; [`args`] parses numbers, names and metadata; [`commands`]
+//!    has a file per command.
 //! 2. [`filters`] opens or plans the filter, with its secret and its hash.
 //! 3. [`input`] reads files and pipes, decompresses them, and cuts them into blocks of whole lines.
-//! 4. [`pipeline`] gives each thread a block. The thread splits it into records and takes the key of each ([`input`]),
+//! 4. [`pipeline`] gives each thread a block. The thread splits it into records and takes the key
+//!    of each ([`input`]),
 //! 5. hashes the keys and queries or fills the filter, a block at a time,
-//! 6. and passes the result on when it is the block's turn, so that lines come out in the order of the input.
-//! 7. [`terminal`] prints the lines, warnings and errors; [`report`] describes filters; [`filters`] saves them.
+//! 6. and passes the result on when it is the block's turn, so that lines come out in the order of
+//!    the input.
+//! 7. [`terminal`] prints the lines, warnings and errors; [`report`] describes filters; [`filters`]
+//!    saves them.
 //! 8. The exit code is that of grep: 0 something was found, 1 nothing was, 2 something went wrong.
 //!
-//! Beside this way lie [`maps`] (pairs of keys and values), [`packets`] (captures and addresses), [`documents`] (texts, vaults,
-//! lists of passwords), [`remote`] (servers) and [`system`] (clock and signals).
+//! Beside this way lie [`maps`] (pairs of keys and values), [`packets`] (captures and addresses),
+//! [`documents`] (texts, vaults, lists of passwords), [`remote`] (servers) and [`system`] (clock
+//! and signals).
 
 mod args;
 mod cli;

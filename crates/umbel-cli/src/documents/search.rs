@@ -1,4 +1,5 @@
-//! Files searched for a text: small ones by several threads, large ones one at a time, with the output in order.
+//! Files searched for a text: small ones by several threads, large ones one at a time, with the
+//! output in order.
 
 use super::report_unreadable;
 use crate::input;
@@ -19,7 +20,8 @@ const MAX_PARALLEL_FILE_BYTES: u64 = 16 << 20;
 /// The number of small files that are searched in parallel before their output is printed.
 const FILES_PER_BATCH: usize = 256;
 
-/// The most output that is held of a file; one with more is searched again, and printed as it is found.
+/// The most output that is held of a file; one with more is searched again, and printed as it is
+/// found.
 const MAX_HELD_OUTPUT_BYTES: usize = 1 << 20;
 
 /// What is printed for a matching file.

@@ -1,4 +1,5 @@
-//! Documents compared by filters of their words, shingles or chunks: a matrix of a few, or the most similar pairs of many.
+//! Documents compared by filters of their words, shingles or chunks: a matrix of a few, or the most
+//! similar pairs of many.
 
 use crate::input::{is_stdin, name, open_bytes, plain_name};
 use crate::report::{Columns, Rows, escaped, size};
@@ -69,7 +70,8 @@ impl Documents {
         self.skipped.push((path, format!("{error:#}")));
     }
 
-    /// Reads all documents, and returns the names and the results of `keep` for those that have an element.
+    /// Reads all documents, and returns the names and the results of `keep` for those that have an
+    /// element.
     fn read<T: Send>(
         &mut self,
         by: By,

@@ -25,7 +25,8 @@ const MAX_SUGGESTIONS: usize = 5;
 /// The most unknown words whose suggestions are remembered.
 const MAX_REMEMBERED_WORDS: usize = 1 << 16;
 
-/// Opens the dictionary of a language, a list of words or a filter, together with added lists of words.
+/// Opens the dictionary of a language, a list of words or a filter, together with added lists of
+/// words.
 pub fn open_dictionary(
     lang: &str,
     added: &[PathBuf],
@@ -199,7 +200,8 @@ impl<'a> Checker<'a> {
         words
     }
 
-    /// Prints the count and the statistics, if they are wanted; returns the number of unknown words.
+    /// Prints the count and the statistics, if they are wanted; returns the number of unknown
+    /// words.
     pub fn finish(mut self, stats: bool) -> Result<u64> {
         if self.options.count {
             self.out.write_answers(format!("{}\n", self.counts.unknown).as_bytes())?;

@@ -1,4 +1,5 @@
-//! The digests of all keys, stored until their number is known: in memory at first, and on disk when there are many.
+//! The digests of all keys, stored until their number is known: in memory at first, and on disk
+//! when there are many.
 
 use super::{DistinctCounter, new_distinct};
 use crate::input::InputArgs;

@@ -6,7 +6,8 @@ use std::sync::Mutex;
 use umbel::Batch;
 use umbel::sketch::Distinct;
 
-/// The precision of sketches unless the user asks for another: 256 KiB, and a standard error of 0.2 %.
+/// The precision of sketches unless the user asks for another: 256 KiB, and a standard error of 0.2
+/// %.
 const PRECISION: u32 = 18;
 
 /// Makes an empty sketch of the default precision.
@@ -14,8 +15,8 @@ pub fn new_distinct() -> umbel::Result<Distinct> {
     Distinct::with_precision(PRECISION)
 }
 
-/// A counter of distinct keys for several threads. Each thread has a sketch, and their union does not depend on which thread
-/// counted which key.
+/// A counter of distinct keys for several threads. Each thread has a sketch, and their union does
+/// not depend on which thread counted which key.
 pub struct DistinctCounter {
     sketches: Vec<Mutex<Distinct>>,
 }
@@ -44,8 +45,9 @@ impl DistinctCounter {
     }
 }
 
-/// Returns the number of keys to plan a filter for: the distinct ones and two standard errors more, since too small a
-/// filter breaks its promise and a slightly too large one does not; but never more than `count`, the number of lines.
+/// Returns the number of keys to plan a filter for: the distinct ones and two standard errors more,
+/// since too small a filter breaks its promise and a slightly too large one does not; but never
+/// more than `count`, the number of lines.
 pub fn capacity_for(count: u64, distinct: &Distinct) -> u64 {
     let estimate = distinct.count();
     ((estimate.value + 2.0 * estimate.standard_error).round() as u64).clamp(1, count.max(1))

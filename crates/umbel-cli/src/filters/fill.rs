@@ -22,7 +22,8 @@ pub enum ParallelFill {
     Shared(Box<AnyConcurrent>),
     /// A filter that cannot be shared: threads take turns, in any order.
     Locked(Box<Mutex<Stored>>),
-    /// A filter whose cells depend on the order of the keys: threads only hash, and keys are inserted in order.
+    /// A filter whose cells depend on the order of the keys: threads only hash, and keys are
+    /// inserted in order.
     InOrder(Box<Mutex<AnyFilter>>),
 }
 
@@ -120,7 +121,8 @@ fn bytes(filter: &AnyFilter) -> u64 {
 
 /// Warns if the filter certainly holds more keys than it was made for.
 pub fn warn_if_overfull(filter: &Stored) {
-    // A filter that grows is never overfull, and if the insertions are few enough, the bits need not be counted.
+    // A filter that grows is never overfull, and if the insertions are few enough, the bits need
+    // not be counted.
     if filter.kind().capabilities().grow {
         return;
     }

@@ -1,4 +1,5 @@
-//! The key that has two values: a map is built from digests, so the lines are searched again to name it.
+//! The key that has two values: a map is built from digests, so the lines are searched again to
+//! name it.
 
 use super::pairs::{LineNumbers, line_name};
 use crate::input::{InputArgs, PairArgs, Records};
@@ -62,8 +63,8 @@ struct PairLine {
     value: Vec<u8>,
 }
 
-/// Returns the error for a digest with two values. It names the two lines if they can be found again, and otherwise only the
-/// values.
+/// Returns the error for a digest with two values. It names the two lines if they can be found
+/// again, and otherwise only the values.
 pub fn explain_conflict(
     args: &PairArgs,
     hasher: &Hasher,

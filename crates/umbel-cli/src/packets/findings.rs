@@ -111,7 +111,8 @@ impl FindingLine<'_> {
     }
 }
 
-/// Returns the first columns of a line: source, destination, and the first and last time of the pair.
+/// Returns the first columns of a line: source, destination, and the first and last time of the
+/// pair.
 pub fn pair_columns(listed: &Listed) -> Vec<String> {
     let host = |host: Option<IpAddr>| host.map_or("unlisted".into(), |host| host.to_string());
     let Pair { source, destination } = listed.pair;

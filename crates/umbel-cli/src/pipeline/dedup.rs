@@ -1,6 +1,7 @@
 //! The loop of commands that print the lines that were not seen before: `uniq` and `add --new`.
 //!
-//! Threads split and hash. Whether a line is new depends on all lines before it, so the filter is updated in order.
+//! Threads split and hash. Whether a line is new depends on all lines before it, so the filter is
+//! updated in order.
 
 use super::{BlockInfo, InputCounts, bit_runs};
 use crate::input::{InputArgs, OutputLines};
@@ -23,12 +24,13 @@ struct Pending {
 
 enum Keys {
     Digests(Vec<Digest>),
-    /// For keys that are already inserted, since the filter hashes them itself: whether each was new.
+    /// For keys that are already inserted, since the filter hashes them itself: whether each was
+    /// new.
     Inserted(Vec<bool>),
 }
 
-/// Inserts all lines into the filter and prints the new ones. `observe` is called for each block with its digests (if the
-/// filter takes digests) and the number of new lines.
+/// Inserts all lines into the filter and prints the new ones. `observe` is called for each block
+/// with its digests (if the filter takes digests) and the number of new lines.
 pub fn print_new(
     input: &InputArgs,
     filter: Stored,

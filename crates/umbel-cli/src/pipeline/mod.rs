@@ -1,8 +1,9 @@
 //! Blocks of lines through many threads, with the results in the order of the input.
 //!
-//! [`run`] is the loop from input to output of every command with lines. A thread reads the next block under a lock, splits
-//! it into records, works on them alone, and hands the result to the sink when it is that block's turn. [`select`] prints the
-//! lines that a query selects, [`dedup`] those that were not seen before.
+//! [`run`] is the loop from input to output of every command with lines. A thread reads the next
+//! block under a lock, splits it into records, works on them alone, and hands the result to the
+//! sink when it is that block's turn. [`select`] prints the lines that a query selects, [`dedup`]
+//! those that were not seen before.
 
 mod bit_runs;
 mod counts;
@@ -31,8 +32,8 @@ pub struct BlockInfo {
     pub caught_up: bool,
 }
 
-/// Calls `work` for every block, with the number of the thread, and passes the results to `sink` in the order of the input,
-/// until the input ends or the sink breaks.
+/// Calls `work` for every block, with the number of the thread, and passes the results to `sink` in
+/// the order of the input, until the input ends or the sink breaks.
 pub fn run<T: Send>(
     blocks: Blocks,
     threads: usize,

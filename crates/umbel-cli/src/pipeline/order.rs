@@ -1,7 +1,7 @@
 //! Results of blocks, put back into the order of the input.
 //!
-//! A result that comes early is stored until its turn. A thread that is far ahead of the slowest one waits, so that memory
-//! stays bounded.
+//! A result that comes early is stored until its turn. A thread that is far ahead of the slowest
+//! one waits, so that memory stays bounded.
 
 use super::{BlockInfo, InputCounts};
 use crate::sync::{inner, lock};
@@ -42,7 +42,8 @@ struct State<T, S> {
 }
 
 impl<'a, T, S: FnMut(T, BlockInfo) -> Result<ControlFlow<()>>> InOrder<'a, T, S> {
-    /// Creates an order for results of this many threads; `stop` is set when the sink breaks or something fails.
+    /// Creates an order for results of this many threads; `stop` is set when the sink breaks or
+    /// something fails.
     pub fn new(sink: S, threads: usize, stop: &'a AtomicBool) -> InOrder<'a, T, S> {
         let (early, counts) = Default::default();
         InOrder {
@@ -53,8 +54,8 @@ impl<'a, T, S: FnMut(T, BlockInfo) -> Result<ControlFlow<()>>> InOrder<'a, T, S>
         }
     }
 
-    /// Passes the result of a block to the sink when it is its turn. A failure waits for its turn too, so that the results of
-    /// all blocks before it reach the sink.
+    /// Passes the result of a block to the sink when it is its turn. A failure waits for its turn
+    /// too, so that the results of all blocks before it reach the sink.
     pub fn deliver(&self, number: u64, result: Result<BlockResult<T>>) {
         let mut state = lock(&self.state);
         while number >= state.next + self.window && !self.stop.load(Relaxed) {
@@ -92,7 +93,8 @@ impl<'a, T, S: FnMut(T, BlockInfo) -> Result<ControlFlow<()>>> InOrder<'a, T, S>
 }
 
 impl<'a, T, S> InOrder<'a, T, S> {
-    /// Returns a guard that stops the other threads if the present one panics: they would wait for its block.
+    /// Returns a guard that stops the other threads if the present one panics: they would wait for
+    /// its block.
     pub fn guard(&self) -> PanicGuard<'_, 'a, T, S> {
         PanicGuard(self)
     }

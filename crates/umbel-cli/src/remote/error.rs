@@ -7,7 +7,8 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::{fmt, io};
 
-/// A connection that ended between a command and its response: the command may have been carried out or not.
+/// A connection that ended between a command and its response: the command may have been carried
+/// out or not.
 #[derive(Debug)]
 pub struct Interrupted {
     /// The server's host and port, or the path of its socket.
@@ -50,8 +51,8 @@ pub fn refused(server: &str, error: &ServerError) -> Error {
 
 /// Converts an error of a connection.
 ///
-/// The result contains no [`io::Error`]: `main` takes a broken pipe for a reader of our output that has seen enough,
-/// which is not a failure. A broken connection is one.
+/// The result contains no [`io::Error`]: `main` takes a broken pipe for a reader of our output that
+/// has seen enough, which is not a failure. A broken connection is one.
 pub fn connection_error(error: &RedisError) -> Error {
     let io_error = io_error(error);
     if error.kind() == ErrorKind::Parse {

@@ -53,7 +53,8 @@ pub struct FilterReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fpr_target: Option<f64>,
     pub fpr_now: f64,
-    /// The number of keys that still fit; negative above capacity, missing when the number of keys is unknown.
+    /// The number of keys that still fit; negative above capacity, missing when the number of keys
+    /// is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<i64>,
     pub hash: String,
@@ -152,7 +153,8 @@ impl FilterReport {
 
     /// Returns the report in one line, such as `1000 lines, blocked filter of 1.25 KiB, rate 1 %`.
     pub fn summary(&self) -> String {
-        // A filter that was constructed at once holds every key once, however many lines there were.
+        // A filter that was constructed at once holds every key once, however many lines there
+        // were.
         let unit = if self.fixed { "keys" } else { "lines" };
         let (noun, rate) = match self.category {
             Category::Map => ("map", "rate"),

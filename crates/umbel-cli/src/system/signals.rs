@@ -1,7 +1,8 @@
 //! Signals: a handler only wakes a thread, which does the rest.
 //!
-//! When another process shortens a mapped file, touching the missing part raises SIGBUS, and a message names the file before
-//! the program ends. SIGTERM and SIGINT can end the input instead of the program, so that it can save its state.
+//! When another process shortens a mapped file, touching the missing part raises SIGBUS, and a
+//! message names the file before the program ends. SIGTERM and SIGINT can end the input instead of
+//! the program, so that it can save its state.
 
 use crate::sync::lock;
 use crate::terminal::exit::FAILED;
@@ -62,8 +63,8 @@ pub fn termination_flag() -> io::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-/// Calls `then` at SIGTERM or SIGINT. The second signal ends the program, which may be waiting for something else, such as a
-/// reader of its output.
+/// Calls `then` at SIGTERM or SIGINT. The second signal ends the program, which may be waiting for
+/// something else, such as a reader of its output.
 pub fn on_termination(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let (mut wake, signal) = UnixStream::pair()?;
     for number in [SIGTERM, SIGINT] {
