@@ -1,5 +1,7 @@
-//! The parts that all commands of a vault share: the passphrase, documents found by name or id, and reports of them.
+//! The parts that all commands of a vault share: the passphrase, documents found by name or id, and
+//! reports of them.
 
+use crate::args::headings;
 use crate::filters::FileLock;
 use crate::input::{is_stdin, name, open_raw};
 use crate::report::printable;
@@ -18,12 +20,12 @@ use umbel_text::vault::zidx::Id;
 use umbel_text::vault::{Entry, Passphrase, Vault};
 use zeroize::Zeroizing;
 
-/// The options for the passphrase.
+/// The option for the passphrase.
 #[derive(clap::Args)]
 pub struct PassphraseArgs {
-    /// Read the passphrase from the first line of this file or pipe; `-` is standard input. Without it you are asked on the
-    /// terminal
-    #[arg(long, value_name = "FILE")]
+    /// Read the passphrase from the first line of FILE, which may be a pipe or `-` for standard
+    /// input (default: prompt on the terminal)
+    #[arg(long, value_name = "FILE", help_heading = headings::SECRETS)]
     passphrase_file: Option<PathBuf>,
 }
 
@@ -80,7 +82,8 @@ pub fn lock_vault(folder: &Path) -> Result<FileLock> {
     FileLock::acquire(&Vault::header_path(folder))
 }
 
-/// Reads the first line of a file, which may lack its end. In a pipe, the bytes after it are left to the next reader.
+/// Reads the first line of a file, which may lack its end. In a pipe, the bytes after it are left
+/// to the next reader.
 fn read_passphrase(path: &Path) -> Result<Passphrase> {
     let called = name(path);
     let file = open_raw(path).with_context(|| format!("cannot read the passphrase from {called}"))?;
@@ -150,7 +153,8 @@ pub fn report_problems(problems: Vec<Error>) -> Option<ExitCode> {
     any.then(|| ExitCode::from(FAILED))
 }
 
-/// Returns the documents with these names or starts of ids, or the exit code if one is missing. Fails if one is ambiguous.
+/// Returns the documents with these names or starts of ids, or the exit code if one is missing.
+/// Fails if one is ambiguous.
 pub fn find_documents(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitCode>> {
     let (entries, problems) = vault.entries()?;
     let ids = vault.server().documents()?;
