@@ -188,7 +188,7 @@ fn uniq_has_room_for_as_many_lines_as_its_help_says() {
     let capacity = plan["capacity"].as_u64().unwrap();
     let help = shell.run("uniq --help").ok();
     let help: Vec<&str> = help.text().split_ascii_whitespace().collect();
-    assert!(help.join(" ").contains(&format!("enough for {} million different lines", capacity / 1_000_000)));
+    assert!(help.join(" ").contains(&format!("enough for {} million distinct lines", capacity / 1_000_000)));
 }
 
 #[test]
