@@ -1,5 +1,6 @@
 //! `umbel password add`: more words that are not to be used again.
 
+use crate::args::headings;
 use crate::documents::word_lists;
 use crate::filters::{FileLock, Secrets, warn_if_overfull};
 use crate::input::{check_not_output, is_stdin};
@@ -16,26 +17,26 @@ use umbel::kind::Category;
 use umbel::{AnyFilter, file};
 use umbel_text::password::{Digester, List, Lists, Recipe};
 
-/// Add words to a filter of passwords, such as those that were used before.
+/// Add words to a password filter, such as passwords that were used before.
 ///
-/// They are treated as the filter says. The file is replaced as a whole; until then, and if anything goes wrong before, it
-/// stays as it was. Without a list a word is asked for on a terminal, without showing it, and otherwise words come from
-/// standard input.
+/// Words are processed as they were when the filter was built. The file is replaced as a whole;
+/// until then, and after any error, it is unchanged. Without a list, one word is prompted for on a
+/// terminal without being shown; if standard input is not a terminal, words are read from it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel password add weak.umbel
   umbel password add weak.umbel company-words.txt")]
 pub struct Args {
-    /// The filter to add to
+    /// Filter to add to
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// Lists of words, or of hashes for a filter that was built from hashes
+    /// Lists of words, or of hashes if the filter was built from hashes
     #[arg(value_name = "LIST")]
     lists: Vec<PathBuf>,
 
-    /// Every line is a word, even if it looks like a hash
-    #[arg(long)]
+    /// Treat every line as a word, even if it looks like a hash
+    #[arg(long, help_heading = headings::INPUT)]
     words: bool,
 
     #[command(flatten)]
