@@ -1,5 +1,6 @@
 //! `umbel pull`: a filter from a server.
 
+use crate::args::headings;
 use crate::filters::{FileLock, already_exists, check_writable};
 use crate::remote::{self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused};
 use crate::report::FilterReport;
@@ -17,28 +18,30 @@ use tempfile::TempPath;
 use umbel::file::{self, Examined};
 use umbel::hash::{HashId, Strength};
 
-/// Fetch a filter from a Redis or Valkey server that has loaded umbel's module.
+/// Fetch a filter from a Redis or Valkey server with umbel's module.
 ///
-/// It comes in pieces, into a file that ends with `.part`; what is interrupted goes on where it was when the same command
-/// is given again. When all of it is there and its checksums hold, the file gets its name.
+/// The filter is received in pieces into a file that ends with `.part`. An interrupted transfer is
+/// resumed by running the same command again. The file gets its final name once it is complete and
+/// its checksums match.
 ///
-/// A keyed filter comes without its secret: ask it with the key file that the module was loaded with (KEY-FILE). A server
-/// that was loaded without one makes a secret of its own, which ends with it; then nobody can ask the file.
+/// A keyed filter is received without its secret: query it with the key file that the module was
+/// loaded with (KEY-FILE). A module that was loaded without one uses a secret of its own, which is
+/// lost when the server stops; then the file cannot be queried.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel pull redis://10.0.0.1/words -o words.umbel
-  REDISCLI_AUTH=secret umbel pull redis://me:@10.0.0.1:6379/3/words -o words.umbel")]
+  REDISCLI_AUTH=secret umbel pull redis://me:@10.0.0.1/3/words -o words.umbel")]
 pub struct Args {
-    /// Where from, as in redis://user:password@host:6379/key
+    /// Key on a server, such as redis://user:password@host:6379/key
     #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     from: Address,
 
-    /// The file to write
-    #[arg(short, long, value_name = "FILE")]
+    /// Write to FILE
+    #[arg(short, long, value_name = "FILE", help_heading = headings::OUTPUT)]
     output: PathBuf,
 
-    /// Replace FILE if it is there
-    #[arg(short, long)]
+    /// Replace FILE if it exists
+    #[arg(short, long, help_heading = headings::OUTPUT)]
     force: bool,
 
     #[command(flatten)]
