@@ -67,13 +67,13 @@ pub struct Args {
     hash: Option<String>,
 
     #[command(flatten)]
-    hashing: HashArgs,
-
-    #[command(flatten)]
     options: KindOptionArgs,
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    hashing: HashArgs,
 
     #[command(flatten)]
     writing: SaveArgs,

@@ -25,9 +25,6 @@ pub struct Args {
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    #[command(flatten)]
-    input: InputArgs,
-
     /// Print the lines that are certainly not in the filter instead
     #[arg(short = 'v', long, help_heading = headings::SEARCH)]
     invert: bool,
@@ -43,6 +40,9 @@ pub struct Args {
     /// Select lines that may be in all of the filters
     #[arg(long, help_heading = headings::SEARCH)]
     all: bool,
+
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     secrets: Secrets,

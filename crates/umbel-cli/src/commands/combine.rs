@@ -24,7 +24,7 @@ pub struct UnionArgs {
     args: Args,
 }
 
-/// Intersect filters into one that holds the keys common to all of them.
+/// Intersect filters into one that holds their common keys.
 ///
 /// The result has no false negatives, and at most as many false positives as each of the filters.
 /// It has more than a filter built from the common keys alone, because bits that were set by

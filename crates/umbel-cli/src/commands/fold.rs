@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use umbel::AnyFilter;
 use umbel::kind::Category;
 
-/// Shrink a filter that is larger than necessary, by folding it in half.
+/// Shrink a filter that is too large, by folding it in half.
 ///
 /// A folded filter holds the same keys in half the memory, at a higher rate. With -p the filter is
 /// folded as often as its rate stays within RATE and its size is even, so that a filter built for

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use umbel_text::index::{self, Index, Look, Selection};
 use umbel_text::search::Pattern;
 
-/// Print the lines that contain a text, skipping files that cannot contain it.
+/// Print the lines that contain a text, reading few files.
 ///
 /// Prints the same lines as `grep -rF`, and decompresses gzip and zstd, but skips the files and
 /// blocks that an index rules out. The index is DIR.idx beside the directory, as written by `umbel

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel::file::{self, Examined};
 
-/// Show the kind, size, keys, fill and rate of a filter or sketch.
+/// Show the kind, size, keys and rate of a filter or sketch.
 ///
-/// The hash and the metadata are printed too. No secret is needed. All checksums are verified. A
-/// damaged file is reported, the other files are still described, and the exit code is 2.
+/// The fill, the hash and the metadata are printed too. No secret is needed. All checksums are
+/// verified. A damaged file is reported, the other files are still described, and the exit code is
+/// 2.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel info seen.umbel

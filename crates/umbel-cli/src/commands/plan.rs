@@ -13,7 +13,7 @@ use umbel::sizing::{Given, KPolicy};
 use umbel::spec::plan;
 use umbel::{Kind, Plan, Spec};
 
-/// Compute the size, capacity or rate of a filter before building it.
+/// Compute the size, capacity or rate of a filter to build.
 ///
 /// Give any sufficient combination of keys (-n), rate (-p), bits (-m) and hash functions (-k), and
 /// the rest is computed: -n 1e6 -p 1%, -m 64MiB -p 0.1%, or -n 1e6 -m 1MiB. With -n or -m alone the

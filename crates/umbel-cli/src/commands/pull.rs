@@ -18,11 +18,11 @@ use tempfile::TempPath;
 use umbel::file::{self, Examined};
 use umbel::hash::{HashId, Strength};
 
-/// Fetch a filter from a Redis or Valkey server with umbel's module.
+/// Fetch a filter from a Redis or Valkey server.
 ///
-/// The filter is received in pieces into a file that ends with `.part`. An interrupted transfer is
-/// resumed by running the same command again. The file gets its final name once it is complete and
-/// its checksums match.
+/// The server must have loaded umbel's module. The filter is received in pieces into a file that
+/// ends with `.part`. An interrupted transfer is resumed by running the same command again. The
+/// file gets its final name once it is complete and its checksums match.
 ///
 /// A keyed filter is received without its secret: query it with the key file that the module was
 /// loaded with (KEY-FILE). A module that was loaded without one uses a secret of its own, which is

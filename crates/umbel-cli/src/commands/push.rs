@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use umbel::file;
 use umbel::hash::Strength;
 
-/// Send a filter to a Redis or Valkey server with umbel's module.
+/// Send a filter to a Redis or Valkey server.
 ///
-/// The filter is sent in pieces, whatever its size. An interrupted transfer is resumed by running
-/// the same command again. The server verifies the checksums of the whole filter before it becomes
-/// available under the key: a Bloom filter for the BF.* commands, a cuckoo filter for CF.*, any
-/// other for UMBEL.*.
+/// The server must have loaded umbel's module. The filter is sent in pieces, whatever its size. An
+/// interrupted transfer is resumed by running the same command again. The server verifies the
+/// checksums of the whole filter before it becomes available under the key: a Bloom filter for the
+/// BF.* commands, a cuckoo filter for CF.*, any other for UMBEL.*.
 ///
 /// A keyed filter is sent without its secret. The server can use it if its module was loaded with
 /// the same key file (KEY-FILE).

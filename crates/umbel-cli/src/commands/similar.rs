@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel_text::similarity::By;
 
-/// Estimate how similar documents are, from a filter of each.
+/// Estimate how similar documents are, by a filter of each.
 ///
 /// Two files are compared in full; for up to 32, a matrix shows the similarity of each pair. For
 /// directories, or with --top or --at-least, the most similar pairs are listed instead, one per

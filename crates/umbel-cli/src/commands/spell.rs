@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// List the words of a text that are not in a dictionary, with suggestions.
+/// List the words of a text that are not in a dictionary.
 ///
 /// Each unknown word is printed as FILE:LINE:COLUMN: WORD: SUGGESTIONS, a form that editors
 /// understand. Lines and columns start at 1, and a column is a Unicode code point. Suggestions are

@@ -15,12 +15,12 @@ use umbel::sketch::Distinct;
 use umbel::spec::KindOptions;
 use umbel::{AnyFilter, Digest, Kind, Spec};
 
-/// Print each distinct line once, without sorting, in bounded memory.
+/// Print each distinct line once, without sorting the input.
 ///
-/// The lines printed so far are remembered in a filter, so a first occurrence is dropped at the
-/// filter's rate; a message at the end estimates how many were. Without -n the filter takes 64 MiB,
-/// which is enough for 17 million distinct lines. With --window, lines are forgotten after a number
-/// of other lines or a time, so the input may be endless.
+/// The lines printed so far are remembered in a filter of bounded size, so a first occurrence is
+/// dropped at the filter's rate; a message at the end estimates how many were. Without -n the
+/// filter takes 64 MiB, which is enough for 17 million distinct lines. With --window, lines are
+/// forgotten after a number of other lines or a time, so the input may be endless.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel uniq big.log > once.log

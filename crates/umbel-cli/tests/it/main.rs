@@ -33,6 +33,7 @@ mod crash;
 mod csv;
 mod distinct;
 mod errors;
+mod examples;
 mod facts;
 mod full_disk;
 mod fuse;

@@ -52,13 +52,13 @@ pub struct Args {
     hash: Option<Strength>,
 
     #[command(flatten)]
-    hashing: HashArgs,
-
-    #[command(flatten)]
     options: MultisetArgs,
 
     #[command(flatten)]
     input: InputArgs,
+
+    #[command(flatten)]
+    hashing: HashArgs,
 
     #[command(flatten)]
     writing: SaveArgs,

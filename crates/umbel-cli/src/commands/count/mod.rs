@@ -7,7 +7,7 @@ mod get;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Count repeated lines in a few bits each, and look up the counts.
+/// Count repeated lines in a few bits, and look up the counts.
 ///
 /// A multiset estimates how often a key was recorded, with a 95 % interval. It suits streams in
 /// which some lines come once and others a million times: it never overflows, and stores no keys.

@@ -11,7 +11,7 @@ use anyhow::Result;
 use std::process::ExitCode;
 use umbel_text::index::BuildSummary;
 
-/// Index files, to find the ones that may contain a word without reading them.
+/// Index files, to find those that may contain a word.
 ///
 /// `umbel index build logs` writes logs.idx, with a small filter for each file in the directory.
 /// `umbel grep` then reads only the files that may contain the text, and `umbel index which` lists

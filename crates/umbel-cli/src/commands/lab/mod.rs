@@ -9,7 +9,7 @@ mod words;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Run experiments that compare the literature, theory and measurement.
+/// Run experiments that compare theory and measurement.
 ///
 /// An experiment has a claim, a setup and criteria that hold or do not. `umbel lab run all` runs
 /// all of them and writes a report with tables and charts. `umbel lab trace` shows worked examples

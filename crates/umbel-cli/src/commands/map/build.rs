@@ -60,10 +60,10 @@ pub struct Args {
     hash: Option<Strength>,
 
     #[command(flatten)]
-    hashing: HashArgs,
+    input: PairArgs,
 
     #[command(flatten)]
-    input: PairArgs,
+    hashing: HashArgs,
 
     #[command(flatten)]
     writing: SaveArgs,

@@ -28,12 +28,12 @@ pub struct Args {
     #[arg(value_name = "MAP")]
     map: PathBuf,
 
-    #[command(flatten)]
-    input: InputArgs,
-
     /// Print the lines whose keys are certainly not in the map instead
     #[arg(short = 'v', long, help_heading = headings::SEARCH)]
     invert: bool,
+
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     secrets: Secrets,

@@ -8,7 +8,7 @@ mod range;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Reject weak passwords, with a filter that does not reveal them.
+/// Reject weak passwords, by a filter that does not reveal them.
 ///
 /// The filter is built from lists of weak or leaked passwords and sealed with a secret; without the
 /// secret, no one can test words against it. Passwords that were used before can be added. A

@@ -22,12 +22,12 @@ pub struct Args {
     #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     from: Address,
 
-    #[command(flatten)]
-    input: InputArgs,
-
     /// Print the lines that are certainly not in the filter instead
     #[arg(short = 'v', long, help_heading = headings::SEARCH)]
     invert_match: bool,
+
+    #[command(flatten)]
+    input: InputArgs,
 
     /// Print only the number of selected lines
     #[arg(short = 'c', long, help_heading = headings::OUTPUT)]

@@ -7,7 +7,7 @@ use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Detect unsafe web addresses, with a small filter and an exact list.
+/// Detect unsafe web addresses, by a filter and an exact list.
 ///
 /// As in Safe Browsing, addresses are brought into canonical form, and a listed host or folder
 /// covers everything below it. The filter holds the first bytes of hashes and excludes nearly all

@@ -12,7 +12,7 @@ mod search;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Store encrypted files in a directory, and search them by their words.
+/// Store encrypted files, and search them by their words.
 ///
 /// A vault is a directory. Without the passphrase it reveals the number of documents and their
 /// approximate lengths, but no names, words or contents. It can be stored on an untrusted server:
