@@ -24,14 +24,12 @@ mod cli;
 mod commands;
 mod documents;
 mod filters;
-mod hex;
 mod input;
 mod maps;
 mod packets;
 mod pipeline;
 mod remote;
 mod report;
-mod sync;
 mod system;
 mod terminal;
 

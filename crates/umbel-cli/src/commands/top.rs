@@ -2,15 +2,16 @@
 
 use crate::args::{headings, number};
 use crate::filters::sketches::{SketchArgs, SketchInputs};
+use crate::pipeline;
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, warn};
-use crate::{hex, pipeline};
 use anyhow::Result;
 use serde::Serialize;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use umbel::Kind;
+use umbel::internals::hex;
 use umbel::sketch::{Frequent, Item};
 
 /// Print the most frequent lines with their counts.

@@ -1,9 +1,9 @@
 //! The number of distinct keys, counted by several threads with sketches.
 
-use crate::sync::{inner, lock};
 use anyhow::{Context, Result};
 use std::sync::Mutex;
 use umbel::Batch;
+use umbel::internals::sync::{into_inner, lock};
 use umbel::sketch::Distinct;
 
 /// The precision of sketches unless the user asks for another: 256 KiB, and a standard error of 0.2
@@ -38,7 +38,7 @@ impl DistinctCounter {
 
     /// Returns the sketch of the keys of all threads.
     pub fn finish(self) -> Result<Distinct> {
-        let mut sketches = self.sketches.into_iter().map(inner);
+        let mut sketches = self.sketches.into_iter().map(into_inner);
         let mut whole = sketches.next().context("there is at least one thread")?;
         sketches.try_for_each(|part| whole.union(&part))?;
         Ok(whole)

@@ -3,7 +3,6 @@
 use crate::input::{InputArgs, Records};
 use crate::pipeline;
 use crate::report::percent;
-use crate::sync::{inner, lock};
 use crate::system::clock;
 use crate::terminal::output::warn;
 use anyhow::{Context, Result};
@@ -11,6 +10,7 @@ use std::iter;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use umbel::any::{AnyConcurrent, Stored};
+use umbel::internals::sync::{into_inner, lock};
 use umbel::key::Hashed;
 use umbel::{AnyFilter, Batch};
 
@@ -102,14 +102,14 @@ impl ParallelFill {
     pub fn into_filter(self) -> Result<Stored> {
         Ok(match self {
             ParallelFill::PerThread(filters) => {
-                let mut filters = filters.into_iter().map(inner);
+                let mut filters = filters.into_iter().map(into_inner);
                 let mut whole = filters.next().context("there is at least one thread")?;
                 filters.try_for_each(|part| whole.absorb(&part))?;
                 whole.into()
             }
             ParallelFill::Shared(filter) => filter.into_filter().into(),
-            ParallelFill::Locked(filter) => inner(*filter),
-            ParallelFill::InOrder(filter) => inner(*filter).into(),
+            ParallelFill::Locked(filter) => into_inner(*filter),
+            ParallelFill::InOrder(filter) => into_inner(*filter).into(),
         })
     }
 }

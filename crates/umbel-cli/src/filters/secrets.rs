@@ -1,7 +1,6 @@
 //! Secrets of keyed and sealed hashes, and the key files that hold them.
 
 use crate::args::headings;
-use crate::hex;
 use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -12,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use umbel::Hasher;
 use umbel::hash::{KeyRing, Strength};
+use umbel::internals::hex;
 use zeroize::Zeroizing;
 
 /// The secrets that open filters.

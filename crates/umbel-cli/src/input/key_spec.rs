@@ -1,10 +1,10 @@
 //! The key of a record: one of its fields or all of it, trimmed, in lower case, decoded.
 
 use super::csv;
-use crate::hex;
 use anyhow::{Result, bail};
 use bstr::ByteSlice;
 use memchr::memmem;
+use umbel::internals::hex;
 
 /// How lines are split into records and fields, and which part of a record is the key.
 pub struct KeySpec {

@@ -5,11 +5,11 @@ use super::pairs::{LineNumbers, line_name};
 use crate::input::{InputArgs, PairArgs, Records};
 use crate::pipeline;
 use crate::report::printable;
-use crate::sync::lock;
 use anyhow::{Error, Result, anyhow};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use umbel::internals::sync::lock;
 use umbel::{Digest, Hasher, Key};
 
 /// The most bytes kept of an input that cannot be read again.

@@ -6,7 +6,6 @@
 use super::{BlockInfo, InputCounts, bit_runs};
 use crate::input::{InputArgs, OutputLines};
 use crate::pipeline;
-use crate::sync::{inner, lock};
 use crate::system::clock;
 use crate::terminal::output::Out;
 use anyhow::Result;
@@ -14,6 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use umbel::any::Stored;
 use umbel::internals::TILE;
+use umbel::internals::sync::{into_inner, lock};
 use umbel::{Batch, Digest};
 
 /// The part of a block that is needed when its turn comes.
@@ -87,5 +87,5 @@ pub fn print_new(
         },
     )?;
     out.finish()?;
-    Ok((inner(filter), counts))
+    Ok((into_inner(filter), counts))
 }

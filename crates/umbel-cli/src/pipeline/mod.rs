@@ -18,12 +18,12 @@ pub use select::Select;
 pub use unordered::{count_lines, run_unordered};
 
 use crate::input::{Block, Blocks, Records, Scratch};
-use crate::sync::lock;
 use crate::terminal::Progress;
 use anyhow::Result;
 use order::{BlockResult, InOrder};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
+use umbel::internals::sync::lock;
 
 /// The state of the input at a block, which is passed to the sink with its result.
 #[derive(Clone, Copy)]

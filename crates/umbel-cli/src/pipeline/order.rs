@@ -4,12 +4,12 @@
 //! one waits, so that memory stays bounded.
 
 use super::{BlockInfo, InputCounts};
-use crate::sync::{inner, lock};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
+use umbel::internals::sync::{into_inner, lock};
 
 /// How far a thread may be ahead of the slowest one, in blocks per thread.
 const BLOCKS_AHEAD: u64 = 4;
@@ -87,7 +87,7 @@ impl<'a, T, S: FnMut(T, BlockInfo) -> Result<ControlFlow<()>>> InOrder<'a, T, S>
 
     /// Returns the counts of all blocks that reached the sink, or the first failure.
     pub fn finish(self) -> Result<InputCounts> {
-        let State { failure, counts, .. } = inner(self.state);
+        let State { failure, counts, .. } = into_inner(self.state);
         failure.map_or(Ok(counts), Err)
     }
 }

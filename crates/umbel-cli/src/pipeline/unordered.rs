@@ -1,6 +1,5 @@
 //! Work whose order does not matter: threads do not wait for each other.
 
-use crate::sync::lock;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,6 +7,7 @@ use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use umbel::internals::sync::lock;
 
 /// Calls `work` for every item, with the number of the thread, in any order, until one call fails.
 pub fn run_unordered<I: Send>(

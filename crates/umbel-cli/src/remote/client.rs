@@ -117,7 +117,7 @@ impl Client {
                     self.exchange(command)?
                 }
                 // Only this command: the next one may still be for the server that has the slot.
-                Some(Redirect::Ask(server)) => self.connect_to(server)?.ask(command)?,
+                Some(Redirect::Ask(server)) => self.connect_to(server)?.exchange_asking(command)?,
                 Some(Redirect::TryAgain) => {
                     std::thread::sleep(FIRST_PAUSE * 2u32.pow(attempt));
                     self.exchange(command)?
@@ -169,8 +169,8 @@ impl Client {
         Client::connect(&Address { server, ..self.address.clone() })
     }
 
-    /// Sends a command to a server to which its slot is being moved.
-    fn ask(&mut self, command: &Cmd) -> Result<Value> {
+    /// Sends a command, after ASKING, to a server to which its slot is being moved.
+    fn exchange_asking(&mut self, command: &Cmd) -> Result<Value> {
         self.write([&cmd("ASKING"), command])?;
         self.read()?;
         self.read()

@@ -1,7 +1,7 @@
 //! Bytes written as `%41` in an address (RFC 3986, section 2.1).
 
-use crate::hex;
 use anyhow::{Result, bail};
+use umbel::internals::hex;
 
 /// Checks that each % is followed by two hexadecimal digits.
 ///

@@ -4,7 +4,6 @@
 //! message names the file before the program ends. SIGTERM and SIGINT can end the input instead of
 //! the program, so that it can save its state.
 
-use crate::sync::lock;
 use crate::terminal::exit::FAILED;
 use crate::terminal::output;
 use signal_hook::consts::{SIGBUS, SIGHUP, SIGINT, SIGTERM};
@@ -17,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Once};
 use std::thread;
+use umbel::internals::sync::lock;
 
 /// The mapped files, with their original lengths.
 static MAPPED: Mutex<Vec<(PathBuf, u64)>> = Mutex::new(Vec::new());

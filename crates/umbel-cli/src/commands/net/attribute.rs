@@ -1,17 +1,18 @@
 //! `umbel net attribute`: who carried an excerpt, or parts of a document.
 
 use crate::args::headings;
+use crate::input;
 use crate::packets::document;
 use crate::packets::findings::{self, count};
 use crate::report::size;
 use crate::terminal::exit;
 use crate::terminal::output::warn;
-use crate::{hex, input};
 use anyhow::{Context, Result, bail};
 use std::io::Read;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use umbel::internals::hex;
 use umbel_net::Error;
 use umbel_net::attribution::{Answer, Store, Unread};
 use umbel_net::capture::Timestamp;

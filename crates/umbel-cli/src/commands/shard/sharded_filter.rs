@@ -6,11 +6,11 @@
 //! maps a line to its shard.
 
 use crate::remote::{Address, Client, Interrupted, error_text, refused};
-use crate::sync::lock;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use bstr::ByteSlice;
 use redis::{Cmd, Value, cmd};
 use std::sync::Mutex;
+use umbel::internals::sync::lock;
 
 /// The text before the number of shards in the record.
 const RECORD_PREFIX: &str = "umbel-shards";
