@@ -12,7 +12,7 @@ pub const MULTISETS: &str = "Filter (multisets only)";
 /// Which part of a line is the key.
 pub const KEYS: &str = "Keys";
 
-/// What is searched for, and where.
+/// The object and the scope of a search.
 pub const SEARCH: &str = "Search";
 
 /// How input is read.

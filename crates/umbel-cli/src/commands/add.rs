@@ -1,4 +1,4 @@
-//! `umbel add`: more lines into a filter.
+//! `umbel add`: adds lines to a filter.
 
 use crate::args::headings;
 use crate::filters::{FileLock, ParallelFill, Secrets, check_not_fixed, check_plain, warn_if_overfull};

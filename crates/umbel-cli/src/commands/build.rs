@@ -1,4 +1,4 @@
-//! `umbel build`: a filter from lines.
+//! `umbel build`: builds a filter from lines.
 
 use crate::args::{headings, names, number};
 use crate::filters::{

@@ -1,4 +1,4 @@
-//! `umbel check`: which lines may be members.
+//! `umbel check`: prints the lines that may be in a filter.
 
 use crate::args::headings;
 use crate::filters::{FilterGroup, Secrets};

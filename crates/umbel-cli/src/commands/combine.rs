@@ -1,4 +1,4 @@
-//! `umbel union` and `umbel intersect`: one filter out of several.
+//! `umbel union` and `umbel intersect`: combine several filters into one.
 
 use crate::args::headings;
 use crate::args::meta::{self, entry};

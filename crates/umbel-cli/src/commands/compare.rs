@@ -1,4 +1,4 @@
-//! `umbel compare`: how much filters have in common.
+//! `umbel compare`: estimates how many keys filters share.
 
 use crate::args::headings;
 use crate::filters::{Secrets, check_same_form};

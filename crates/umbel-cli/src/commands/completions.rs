@@ -1,4 +1,4 @@
-//! `umbel completions`: so that the shell can complete commands and options.
+//! `umbel completions`: scripts that complete commands and options in a shell.
 
 use crate::cli::Cli;
 use crate::terminal::output;

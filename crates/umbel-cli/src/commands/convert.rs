@@ -1,4 +1,4 @@
-//! `umbel convert`: a filter of another kind, where that is sound.
+//! `umbel convert`: converts a filter to another kind.
 
 use crate::args::{headings, names};
 use crate::filters::{Secrets, Target};

@@ -1,4 +1,4 @@
-//! `umbel distinct`: the number of different lines.
+//! `umbel distinct`: the number of distinct lines.
 
 use crate::args::{headings, number};
 use crate::filters::sketches::{SketchArgs, SketchInputs};

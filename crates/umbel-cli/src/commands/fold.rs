@@ -1,4 +1,4 @@
-//! `umbel fold`: the same keys in half the memory.
+//! `umbel fold`: folds a filter in half.
 
 use crate::args::{headings, number};
 use crate::filters::{Secrets, Target, warn_if_overfull};
@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let loaded = args.secrets.map_verified(&args.filter, Category::Set)?;
     let options = loaded.options();
     let whole = loaded.filter.into_kind::<AnyFilter>()?;
-    // The file is not copied: the first fold reads it where it lies.
+    // The first fold reads the mapped file, so no copy is needed.
     let mut folded: Option<AnyFilter> = None;
     match args.fpr {
         None => {

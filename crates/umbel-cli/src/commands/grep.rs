@@ -1,4 +1,4 @@
-//! `umbel grep`: lines that hold a text, in files that may hold it.
+//! `umbel grep`: prints the lines that contain a text.
 
 use crate::args::headings;
 use crate::documents::search::{Search, SearchOptions};

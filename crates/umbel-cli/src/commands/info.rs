@@ -1,4 +1,4 @@
-//! `umbel info`: what is in a filter.
+//! `umbel info`: describes filters.
 
 use crate::args::headings;
 use crate::report::FilterReport;

@@ -1,4 +1,4 @@
-//! `umbel man`: the manual.
+//! `umbel man`: prints manual pages.
 
 use crate::args::headings;
 use crate::cli::Cli;
@@ -81,8 +81,8 @@ fn page(command: &Command) -> Result<Vec<u8>> {
     Ok(page.into_bytes())
 }
 
-/// Renders the text at the end of the help: each paragraph with a title, such as "Examples:", becomes
-/// a section.
+/// Renders the text at the end of the help: each paragraph with a title, such as "Examples:",
+/// becomes a section.
 fn sections(text: &str) -> String {
     let mut roff = Roff::new();
     for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.is_empty()) {

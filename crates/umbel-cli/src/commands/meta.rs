@@ -1,4 +1,4 @@
-//! `umbel meta`: names and values that travel with a filter.
+//! `umbel meta`: reads and changes the metadata of a filter.
 
 use crate::args::headings;
 use crate::args::meta::{self, entry};

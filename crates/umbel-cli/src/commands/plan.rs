@@ -1,4 +1,4 @@
-//! `umbel plan`: a filter before it is built.
+//! `umbel plan`: computes the size, capacity or rate of a filter.
 
 use crate::args::names::{self, kinds_of};
 use crate::args::{headings, number};

@@ -1,4 +1,4 @@
-//! `umbel proxy`: a web cache that shares what it has with others.
+//! `umbel proxy`: a caching web proxy that shares its cache with peers.
 
 use crate::args::{headings, number};
 use crate::system::signals;

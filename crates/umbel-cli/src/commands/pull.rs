@@ -1,4 +1,4 @@
-//! `umbel pull`: a filter from a server.
+//! `umbel pull`: fetches a filter from a server.
 
 use crate::args::headings;
 use crate::filters::{FileLock, already_exists, check_writable};

@@ -1,4 +1,4 @@
-//! `umbel push`: a filter to a server.
+//! `umbel push`: sends a filter to a server.
 
 use crate::args::headings;
 use crate::remote::{self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused};
@@ -48,7 +48,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let (path, name) = (&args.filter, args.filter.display());
-    // A damaged one would be refused at the end: better now.
+    // Fail now for a damaged filter, which the server would refuse at the end.
     let examined = file::examine(path)?;
     let info = &examined.info;
     if info.embedded_key {

@@ -1,4 +1,4 @@
-//! `umbel remove`: lines out of a filter that can forget them.
+//! `umbel remove`: removes lines from a filter that supports removal.
 
 use crate::args::headings;
 use crate::args::names::kinds_with;

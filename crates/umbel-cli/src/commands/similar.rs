@@ -1,4 +1,4 @@
-//! `umbel similar`: how much documents have in common.
+//! `umbel similar`: estimates how similar documents are.
 
 use crate::args::{headings, number};
 use crate::documents::similarity::{Documents, MAX_MATRIX_FILES, Options};
@@ -84,13 +84,13 @@ pub struct Args {
     json: bool,
 }
 
-/// The number of words in a shingle unless the user asks for another.
+/// The default number of words in a shingle.
 const SHINGLE_WORDS: u16 = 4;
 
-/// The number of pairs that are listed unless the user asks for another.
+/// The default number of pairs listed.
 const LISTED_PAIRS: u64 = 20;
 
-/// The similarity from which pairs are listed unless the user asks for another.
+/// The default similarity from which pairs are listed.
 const AT_LEAST: f64 = 0.5;
 
 pub fn run(args: &Args) -> Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! `umbel spell`: words that are in no dictionary.
+//! `umbel spell`: lists the words that are not in a dictionary.
 
 use crate::args::{headings, number};
 use crate::documents::spelling::{Checker, Options, open_dictionary};

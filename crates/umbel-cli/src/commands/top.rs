@@ -55,8 +55,7 @@ pub struct Args {
     number: u64,
 }
 
-/// The parameter k of the sketch unless --error asks for another: it has up to twice as many
-/// counters.
+/// The default parameter k of the sketch, which has up to 2k counters.
 const DEFAULT_COUNTERS: u64 = 1 << 16;
 
 /// The answer, by the names that scripts rely on.
@@ -64,9 +63,9 @@ const DEFAULT_COUNTERS: u64 = 1 << 16;
 struct TopReport {
     /// The number of all lines.
     count: u64,
-    /// How much a count may be too low.
+    /// The most by which a count may be too low.
     error_bound: u64,
-    /// How often a line that is not among these came at most.
+    /// The maximum count of a line that is not listed.
     others_at_most: u64,
     lines: Vec<TopLine>,
 }

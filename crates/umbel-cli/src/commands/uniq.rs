@@ -74,7 +74,7 @@ pub struct Args {
     line_buffered: bool,
 }
 
-/// The memory unless the options determine it.
+/// The default memory of the filter.
 const DEFAULT_MEMORY_BYTES: u64 = 64 << 20;
 
 /// A rate of up to this many times the target is not worth a warning.
@@ -134,7 +134,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The expected losses of `uniq`: new lines that were taken for repeated ones.
+/// The expected losses of `uniq`: new lines that were mistaken for repeated ones.
 #[derive(Default)]
 struct Losses {
     capacity: u64,

@@ -1,4 +1,4 @@
-//! `umbel why`: how a filter comes to its answer.
+//! `umbel why`: shows how a filter answers for one key.
 
 use crate::args::headings;
 use crate::filters::{Secrets, check_plain};
@@ -60,13 +60,13 @@ struct Explanation {
 
 /// How the answer follows from the probes.
 enum DecidedBy {
-    /// All must fit, and the first that does not ends it.
+    /// All probes must match; the first that does not decides.
     All,
-    /// The same, in each of several filters of which one suffices.
+    /// All probes of one of several filters must match.
     AnyFilter,
-    /// One that fits suffices.
+    /// One matching probe suffices.
     Any,
-    /// None alone: their sum without carry, and that of a mask of the key, must be zero.
+    /// The XOR of all probes and a mask of the key must be zero.
     Xor,
 }
 
@@ -83,15 +83,15 @@ impl From<Kind> for DecidedBy {
 
 #[derive(Serialize)]
 struct ProbeRow {
-    /// Which part of the filter's memory it is in, if that has several.
+    /// The section of the filter's memory, if there are several.
     #[serde(skip_serializing_if = "is_first")]
     section: usize,
-    /// The position in that part, in bits.
+    /// The position in the section, in bits.
     bit: u64,
-    /// How many bits were read, if it was not one.
+    /// The number of bits read, if not one.
     #[serde(skip_serializing_if = "is_one")]
     bits: u64,
-    /// The cache line of 512 bits that holds it.
+    /// The cache line of 512 bits that holds the position.
     line: u64,
     value: u64,
 }

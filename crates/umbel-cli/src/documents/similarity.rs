@@ -18,7 +18,7 @@ use umbel_text::similarity::{
     By, Collection, Elements, Likeness, Sketch, compare, each_file, files_of, fill, fitting,
 };
 
-/// The most files of which a matrix can be read.
+/// The maximum number of files that are shown as a matrix.
 pub const MAX_MATRIX_FILES: usize = 32;
 
 /// How documents are compared and reported.
@@ -30,7 +30,7 @@ pub struct Options<'a> {
     pub shape: Option<(u64, u32)>,
     /// The similarity from which pairs are listed.
     pub at_least: f64,
-    /// The most pairs that are listed.
+    /// The maximum number of pairs that are listed.
     pub top: usize,
     pub json: bool,
 }

@@ -16,13 +16,13 @@ use umbel::kind::Category;
 use umbel_text::content::{self, Format};
 use umbel_text::spelling::{Dictionary, LANGUAGES, Language, List, Suggestions, Word, each_word};
 
-/// The share of misspellings that are missed unless the user asks for another.
+/// The default share of misspellings that are missed.
 const DEFAULT_MISS_RATE: f64 = 0.001;
 
-/// The most words that are suggested for an unknown word.
+/// The maximum number of suggestions for an unknown word.
 const MAX_SUGGESTIONS: usize = 5;
 
-/// The most unknown words whose suggestions are remembered.
+/// The maximum number of unknown words whose suggestions are remembered.
 const MAX_REMEMBERED_WORDS: usize = 1 << 16;
 
 /// Opens the dictionary of a language, a list of words or a filter, together with added lists of
@@ -85,7 +85,7 @@ fn read_words(path: &Path) -> Result<Vec<u8>> {
     Ok(words)
 }
 
-/// What is printed for unknown words.
+/// The output for unknown words.
 pub struct Options {
     /// Suggest known words.
     pub suggest: bool,

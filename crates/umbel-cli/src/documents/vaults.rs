@@ -29,7 +29,7 @@ pub struct PassphraseArgs {
     passphrase_file: Option<PathBuf>,
 }
 
-/// A new passphrase with fewer characters is warned of.
+/// The length below which a new passphrase causes a warning.
 const MIN_PASSPHRASE_CHARS: usize = 12;
 /// The longest passphrase; a file is not read further.
 const MAX_PASSPHRASE_BYTES: usize = 4096;
@@ -131,7 +131,7 @@ fn as_passphrase(bytes: Zeroizing<Vec<u8>>) -> Result<Passphrase> {
     Passphrase::new(bytes).context("an empty passphrase protects nothing")
 }
 
-/// Returns the error, or if the vault is missing, one with a remedy.
+/// Adds a remedy to the error of a missing vault. Returns other errors unchanged.
 pub fn explain_missing(error: Error, folder: &Path) -> anyhow::Error {
     match error {
         Error::NoVault { .. } if folder.is_file() => {

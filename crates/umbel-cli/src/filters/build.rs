@@ -1,4 +1,4 @@
-//! A set built from the lines of an input, which is as large as it has to be.
+//! Builds a set from the lines of an input, with the size that they need.
 //!
 //! The size of a filter depends on the number of keys, which is known only at the end of the input.
 //! Unless the user gives it, small files are read twice, and otherwise the digests of all keys are

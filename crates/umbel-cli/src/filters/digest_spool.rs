@@ -13,7 +13,7 @@ use umbel::key::Hashed;
 use umbel::sketch::Distinct;
 use umbel::{Digest, Hasher};
 
-/// The most bytes held in memory before they go to disk.
+/// The maximum number of bytes held in memory before they go to disk.
 const MEMORY_BYTES: usize = 64 << 20;
 
 /// The number of digests read back at once.

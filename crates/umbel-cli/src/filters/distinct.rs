@@ -6,8 +6,7 @@ use umbel::Batch;
 use umbel::internals::sync::{into_inner, lock};
 use umbel::sketch::Distinct;
 
-/// The precision of sketches unless the user asks for another: 256 KiB, and a standard error of 0.2
-/// %.
+/// The default precision of sketches: 256 KiB, and a standard error of 0.2 %.
 const PRECISION: u32 = 18;
 
 /// Makes an empty sketch of the default precision.

@@ -27,7 +27,7 @@ pub enum ParallelFill {
     InOrder(Box<Mutex<AnyFilter>>),
 }
 
-/// The most bytes that the copies of all further threads may take.
+/// The maximum number of bytes that the copies of all further threads may take.
 const MAX_COPIES_BYTES: u64 = 32 << 20;
 
 impl ParallelFill {

@@ -1,5 +1,5 @@
-//! Filters opened: loaded or mapped with the secrets at hand, and checked for what a command can do
-//! with them.
+//! Opens filters: loads or maps them with the given secrets, and checks that a command can use
+//! them.
 
 use super::Secrets;
 use crate::system::signals;
@@ -13,16 +13,16 @@ use umbel_text::address::Screen;
 use umbel_text::password::Recipe;
 
 impl Secrets {
-    /// Reads a filter into memory and verifies all of it. Fails if it is not of the category that
-    /// is wanted.
+    /// Reads a filter into memory and verifies all of it. Fails if it is not of the `wanted`
+    /// category.
     pub fn load(&self, path: &Path, wanted: Category) -> Result<Loaded> {
         let loaded = file::load(path, self.ring()?)?;
         check_category(path, loaded.filter.kind(), wanted)?;
         Ok(loaded)
     }
 
-    /// Maps a filter, which is verified as far as it is touched. Fails if it is not of the category
-    /// that is wanted.
+    /// Maps a filter; each part is verified when it is first touched. Fails if the filter is not of
+    /// the `wanted` category.
     pub fn map(&self, path: &Path, wanted: Category) -> Result<Mapped> {
         signals::watch_mapped(path);
         let mapped = file::map(path, self.ring()?)?;

@@ -92,7 +92,8 @@ pub fn check_writable(path: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the error, or if it is that the file exists, one that names the option to replace it.
+/// Explains the error that a file exists, with the option to replace it. Returns other errors
+/// unchanged.
 pub fn explain_exists(error: impl Error + Send + Sync + 'static, path: &Path) -> anyhow::Error {
     match error.source().and_then(|cause| cause.downcast_ref::<io::Error>()) {
         Some(cause) if cause.kind() == io::ErrorKind::AlreadyExists => anyhow!("{}", already_exists(path)),

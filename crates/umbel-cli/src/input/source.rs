@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use umbel_text::content::{Format, decoded, decompressed, format, start_of};
 
-/// How long a read waits before it looks at the stop flag.
+/// The interval at which a waiting read checks the stop flag.
 const STOP_POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// The name of standard input in messages.

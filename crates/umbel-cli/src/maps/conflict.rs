@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use umbel::internals::sync::lock;
 use umbel::{Digest, Hasher, Key};
 
-/// The most bytes kept of an input that cannot be read again.
+/// The maximum number of bytes kept of an input that cannot be read again.
 const MAX_KEPT_BYTES: usize = 64 << 20;
 
 /// The lines of an input that cannot be read again, unless they are too many.

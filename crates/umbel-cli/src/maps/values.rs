@@ -12,11 +12,11 @@ use umbel::Digest;
 use umbel::bloomier::CodeBook;
 use umbel::sizing::bloomier::value_bits;
 
-/// How many bits longer than the numbers of a code book integers may be, so that they are stored as
-/// integers.
+/// Integers are stored as integers if they take at most this many more bits than numbers of a code
+/// book.
 const MAX_EXTRA_BITS: u32 = 8;
 
-/// The most names in a code book, if all of them are integers.
+/// The maximum number of names in a code book, if all of them are integers.
 const MAX_CODE_BOOK: usize = 1 << 16;
 
 /// The values that the user allows, `--values`.

@@ -30,7 +30,7 @@ pub fn print(answer: &Answer<ExcerptFindings>, local: &[Prefix], json: bool) -> 
 struct FindingLine<'a> {
     searched: &'a Searched<ExcerptFindings>,
     finding: &'a Finding,
-    /// How far the source can be trusted, if the local networks are known.
+    /// The trust in the source, if the local networks are known.
     trust: Option<Trust>,
 }
 

@@ -1,8 +1,8 @@
 //! Blocks of lines through many threads, with the results in the order of the input.
 //!
 //! [`run`] is the loop from input to output of every command with lines. A thread reads the next
-//! block under a lock, splits it into records, works on them alone, and hands the result to the
-//! sink when it is that block's turn. [`select`] prints the lines that a query selects, [`dedup`]
+//! block under a lock, splits it into records, works on them alone, and passes the result to the
+//! sink when the block's turn has come. [`select`] prints the lines that a query selects, [`dedup`]
 //! those that were not seen before.
 
 mod bit_runs;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
 use umbel::internals::sync::{into_inner, lock};
 
-/// How far a thread may be ahead of the slowest one, in blocks per thread.
+/// The maximum lead of a thread over the slowest one, in blocks per thread.
 const BLOCKS_AHEAD: u64 = 4;
 
 /// The result of a block.
@@ -27,7 +27,7 @@ pub struct InOrder<'a, T, S> {
     /// Signalled when the turn moves on to another block.
     turned: Condvar,
     stop: &'a AtomicBool,
-    /// How many blocks ahead of the current one a result may be delivered.
+    /// The maximum number of blocks by which a result may be ahead of the current one.
     window: u64,
 }
 

@@ -81,7 +81,7 @@ pub fn on_termination(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// Calls `then` at every SIGHUP, which does not end the program any more.
+/// Calls `then` at every SIGHUP, which then no longer ends the program.
 pub fn on_hangup(mut then: impl FnMut() + Send + 'static) -> io::Result<()> {
     let (mut wake, signal) = UnixStream::pair()?;
     pipe::register(SIGHUP, signal)?;

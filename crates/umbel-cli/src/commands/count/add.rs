@@ -1,4 +1,4 @@
-//! `umbel count add`: more lines into a multiset.
+//! `umbel count add`: records more lines in a multiset.
 
 use crate::args::headings;
 use crate::filters::{FileLock, Secrets, record, warn_if_noisy};

@@ -1,4 +1,4 @@
-//! `umbel count build`: a multiset from lines.
+//! `umbel count build`: builds a multiset from lines.
 
 use crate::args::{headings, names, number};
 use crate::filters::{

@@ -1,4 +1,4 @@
-//! `umbel count get`: how often keys came.
+//! `umbel count get`: looks up the counts of keys.
 
 use crate::args::headings;
 use crate::filters::{Secrets, check_whole};

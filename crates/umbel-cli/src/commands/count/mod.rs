@@ -1,4 +1,4 @@
-//! `umbel count`: how often keys came.
+//! `umbel count`: counts of repeated lines.
 
 mod add;
 mod build;

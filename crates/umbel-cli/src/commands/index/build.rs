@@ -1,4 +1,4 @@
-//! `umbel index build`: a filter for each of many files.
+//! `umbel index build`: builds an index with a filter for each file.
 
 use super::report_made;
 use crate::args::{headings, number};

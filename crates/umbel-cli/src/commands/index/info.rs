@@ -1,4 +1,4 @@
-//! `umbel index info`: what is in an index, and what it saves.
+//! `umbel index info`: describes an index and the reads that it saves.
 
 use crate::args::headings;
 use crate::report::{Columns, Rows, size};

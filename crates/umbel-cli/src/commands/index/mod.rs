@@ -1,4 +1,4 @@
-//! `umbel index`: which of many files can hold a word.
+//! `umbel index`: indexes of the words in files.
 
 mod build;
 mod info;

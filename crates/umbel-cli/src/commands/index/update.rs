@@ -1,4 +1,4 @@
-//! `umbel index update`: what has changed since an index was made.
+//! `umbel index update`: brings an index up to date.
 
 use super::report_made;
 use crate::args::headings;

@@ -1,4 +1,4 @@
-//! `umbel index which`: the files that may hold a word.
+//! `umbel index which`: lists the files that may contain a word.
 
 use crate::args::headings;
 use crate::documents::report_unreadable;

@@ -1,4 +1,4 @@
-//! `umbel lab fpr`: the rate of a filter on data of one's own.
+//! `umbel lab fpr`: measures the rate of a filter on the user's keys.
 
 use crate::args::headings;
 use crate::filters::Secrets;

@@ -1,4 +1,4 @@
-//! `umbel lab list`: what there is to be reproduced.
+//! `umbel lab list`: lists the experiments.
 
 use crate::args::headings;
 use crate::report::{Columns, Rows};

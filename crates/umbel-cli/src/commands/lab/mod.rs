@@ -1,4 +1,4 @@
-//! `umbel lab`: the numbers of the literature, reproduced.
+//! `umbel lab`: experiments that reproduce the numbers of the literature.
 
 mod fpr;
 mod list;

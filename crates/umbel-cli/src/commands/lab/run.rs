@@ -1,4 +1,4 @@
-//! `umbel lab run`: experiments, and their report.
+//! `umbel lab run`: runs experiments and writes their report.
 
 use crate::args::{headings, number};
 use crate::terminal::exit::NOT_FOUND;

@@ -1,4 +1,4 @@
-//! `umbel lab trace`: the worked examples of the literature, step by step.
+//! `umbel lab trace`: shows the worked examples of the literature step by step.
 
 use crate::args::headings;
 use crate::filters;

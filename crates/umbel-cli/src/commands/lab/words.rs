@@ -1,4 +1,4 @@
-//! `umbel lab words`: the classic experiment with a list of words of one's own.
+//! `umbel lab words`: the classic experiment, with the user's list of words.
 
 use crate::args::{headings, number};
 use crate::input::{InputArgs, is_stdin};
@@ -61,7 +61,7 @@ pub struct Args {
 
 const FILES_HELP: &str = "Files with one word per line; `-` means standard input. Files compressed with gzip or zstd are decompressed";
 
-/// The most random words; more would take too long and too much memory.
+/// The maximum number of random words; more would take too long and too much memory.
 const MAX_QUERIES: u64 = 100_000_000;
 
 pub fn run(args: &Args) -> Result<ExitCode> {

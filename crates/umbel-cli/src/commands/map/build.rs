@@ -1,4 +1,4 @@
-//! `umbel map build`: a map from pairs of keys and values.
+//! `umbel map build`: builds a map from pairs of keys and values.
 
 use crate::args::{headings, names, number};
 use crate::filters::budget::{self, MemoryLimit};
@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// Returns the limit of --max-bytes, of which the names of values take a part.
+    /// Returns the limit of --max-bytes, and the part of it that the names of values take.
     fn limit(&self, book: Option<&CodeBook>) -> Option<MemoryLimit> {
         let names: u64 = book.map_or(0, |book| book.iter().map(|name| name.len() as u64 + 8).sum());
         self.max_bytes.map(|bytes| MemoryLimit { bytes, overhead: names.next_multiple_of(64) })

@@ -1,4 +1,4 @@
-//! `umbel map get`: the values of keys.
+//! `umbel map get`: looks up the values of keys.
 
 use crate::args::headings;
 use crate::filters::{Secrets, check_whole};

@@ -1,4 +1,4 @@
-//! `umbel map set`: other values for keys.
+//! `umbel map set`: changes values in a map.
 
 use crate::args::headings;
 use crate::filters::{FileLock, Secrets, check_category};

@@ -1,4 +1,4 @@
-//! `umbel net attribute`: who carried an excerpt, or parts of a document.
+//! `umbel net attribute`: finds the hosts that exchanged an excerpt, or parts of a document.
 
 use crate::args::headings;
 use crate::input;
@@ -88,7 +88,7 @@ pub struct Args {
     json: bool,
 }
 
-/// The most bytes read, so that an endless file does not fill the memory.
+/// The maximum number of bytes read, so that an endless file does not fill the memory.
 const MAX_EXCERPT_BYTES: u64 = 1 << 28;
 
 pub fn run(args: &Args) -> Result<ExitCode> {

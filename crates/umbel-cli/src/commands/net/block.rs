@@ -1,4 +1,4 @@
-//! `umbel net block`: who is not let in, until when.
+//! `umbel net block`: blocks addresses for a time.
 
 use crate::args::{headings, number};
 use crate::filters::Secrets;
@@ -149,7 +149,7 @@ Examples:
 
 Exit codes: 0 done or an address is blocked, 1 none is (--check), 2 an error occurred.";
 
-/// How long to wait for another process that keeps the state.
+/// Time limit for another process to release the state.
 const STATE_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub fn run(args: &Args) -> Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! `umbel net flows`: how many packets each flow has.
+//! `umbel net flows`: counts the packets of flows.
 
 use crate::args::{headings, names, number};
 use crate::filters::{DEFAULT_NOISE, capacity_for, new_distinct};

@@ -1,4 +1,4 @@
-//! `umbel net record`: digests of payloads into a store.
+//! `umbel net record`: records digests of payloads in a store.
 
 use crate::args::{headings, names, number};
 use crate::input::{is_stdin, resolve};

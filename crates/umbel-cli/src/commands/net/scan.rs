@@ -1,4 +1,4 @@
-//! `umbel net scan`: which signatures occur, and where.
+//! `umbel net scan`: finds signatures in captures and files.
 
 use crate::args::headings;
 use crate::input::{check_not_stdout, is_stdin, may_wait, name, open_bytes, resolve};

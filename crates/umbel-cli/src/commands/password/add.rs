@@ -1,4 +1,4 @@
-//! `umbel password add`: more words that are not to be used again.
+//! `umbel password add`: adds words to a filter of passwords.
 
 use crate::args::headings;
 use crate::documents::word_lists;

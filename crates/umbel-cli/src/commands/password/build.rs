@@ -1,4 +1,4 @@
-//! `umbel password build`: a filter from lists of weak passwords.
+//! `umbel password build`: builds a filter from lists of weak passwords.
 
 use crate::args::{headings, number};
 use crate::documents::word_lists;
@@ -107,7 +107,7 @@ pub struct Args {
     writing: SaveArgs,
 }
 
-/// The smallest capacity unless -n is given.
+/// The minimum capacity without -n.
 const MIN_CAPACITY: u64 = 10_000;
 
 pub fn run(args: &Args) -> Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! `umbel password check`: whether candidates are weak.
+//! `umbel password check`: checks whether passwords are weak.
 
 use crate::args::headings;
 use crate::documents::word_lists;

@@ -1,4 +1,4 @@
-//! `umbel password range`: what the service Have I Been Pwned answers.
+//! `umbel password range`: the range query of the service Have I Been Pwned.
 
 use crate::args::headings;
 use crate::documents::word_lists;

@@ -1,4 +1,4 @@
-//! `umbel shard add`: lines into a filter in shards.
+//! `umbel shard add`: adds lines to a sharded filter.
 
 use super::lines;
 use super::sharded_filter::ShardedFilter;

@@ -1,4 +1,4 @@
-//! `umbel shard check`: which lines may be in a filter in shards.
+//! `umbel shard check`: prints the lines that may be in a sharded filter.
 
 use super::lines;
 use super::sharded_filter::ShardedFilter;

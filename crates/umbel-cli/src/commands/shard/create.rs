@@ -1,4 +1,4 @@
-//! `umbel shard create`: an empty filter in shards.
+//! `umbel shard create`: creates an empty sharded filter.
 
 use super::sharded_filter::{MAX_SHARDS, ShardedFilter};
 use crate::args::{headings, number};
@@ -59,8 +59,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     // Lines are not spread evenly: five standard deviations more leave room in every shard.
     let mean = args.capacity as f64 / f64::from(args.shards);
     let capacity = (mean + 5.0 * mean.sqrt()).ceil() as u64;
-    // An impossible filter is refused before a server is asked for it, in the words of `umbel
-    // build`.
+    // Fail for an impossible filter before contacting a server, with the message of `umbel build`.
     plan(Kind::Scalable, &Spec::new(capacity, args.fpr)?)?;
     ShardedFilter::create(&args.tls.apply(&args.at)?, args.shards, capacity, args.fpr)?;
     if std::io::stderr().is_terminal() {

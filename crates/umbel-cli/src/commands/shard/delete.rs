@@ -1,4 +1,4 @@
-//! `umbel shard delete`: a filter in shards is removed.
+//! `umbel shard delete`: deletes a sharded filter.
 
 use super::sharded_filter::ShardedFilter;
 use crate::remote::{self, Address, TlsArgs};

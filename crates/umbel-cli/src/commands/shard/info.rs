@@ -1,4 +1,4 @@
-//! `umbel shard info`: what a filter in shards is, all of it together.
+//! `umbel shard info`: describes a sharded filter.
 
 use super::sharded_filter::ShardedFilter;
 use crate::remote::{self, Address, TlsArgs};

@@ -1,4 +1,4 @@
-//! A filter in shards: its keys on a cluster, how they are created and removed together, and how
+//! A sharded filter: its keys on a cluster, how they are created and removed together, and how
 //! all servers are queried at once.
 //!
 //! Shard `i` of the filter `name` is stored under the key `{name:i}`, whose hash tag spreads the
@@ -18,7 +18,7 @@ const RECORD_PREFIX: &str = "umbel-shards";
 /// Maximum number of shards of a filter: each has a connection.
 pub const MAX_SHARDS: u32 = 1024;
 
-/// A filter in shards, with connections to all of them.
+/// A sharded filter, with connections to all of them.
 pub struct ShardedFilter {
     name: Vec<u8>,
     /// The connection to the server of the record.

@@ -1,4 +1,4 @@
-//! `umbel url build`: a filter and an exact list from unsafe addresses.
+//! `umbel url build`: builds a filter and an exact list from unsafe addresses.
 
 use super::exact_list_beside;
 use crate::args::{headings, number};

@@ -1,4 +1,4 @@
-//! `umbel url check`: whether addresses are unsafe.
+//! `umbel url check`: checks whether addresses are unsafe.
 
 use super::exact_list_beside;
 use crate::args::headings;

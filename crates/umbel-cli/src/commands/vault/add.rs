@@ -1,4 +1,4 @@
-//! `umbel vault add`: files into a vault.
+//! `umbel vault add`: adds files to a vault.
 
 use crate::args::headings;
 use crate::documents::vaults::{PassphraseArgs, document_json, lock_vault};

@@ -1,4 +1,4 @@
-//! `umbel vault check`: whether all documents are what was written.
+//! `umbel vault check`: verifies all documents of a vault.
 
 use crate::documents::vaults::{PassphraseArgs, report_problems};
 use crate::terminal::output;

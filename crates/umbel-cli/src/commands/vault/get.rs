@@ -1,4 +1,4 @@
-//! `umbel vault get`: a document, decrypted.
+//! `umbel vault get`: decrypts a document.
 
 use crate::args::headings;
 use crate::documents::vaults::{PassphraseArgs, find_documents};
@@ -45,7 +45,7 @@ pub struct Args {
     force: bool,
 }
 
-/// How often a document is looked for again that was replaced before it could be read.
+/// The number of times to look up a document that is replaced before it can be read.
 const MAX_TRIES: usize = 10;
 
 pub fn run(args: &Args) -> Result<ExitCode> {

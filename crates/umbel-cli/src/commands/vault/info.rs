@@ -1,4 +1,4 @@
-//! `umbel vault info`: what everybody can see of a vault.
+//! `umbel vault info`: the facts that a vault reveals without its passphrase.
 
 use crate::args::headings;
 use crate::documents::vaults::{explain_missing, report_problems};

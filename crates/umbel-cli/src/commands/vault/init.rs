@@ -1,4 +1,4 @@
-//! `umbel vault init`: a vault with nothing in it.
+//! `umbel vault init`: creates an empty vault.
 
 use crate::args::{headings, number};
 use crate::documents::vaults::PassphraseArgs;

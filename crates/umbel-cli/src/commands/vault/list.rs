@@ -1,4 +1,4 @@
-//! `umbel vault list`: what is in a vault.
+//! `umbel vault list`: lists the documents of a vault.
 
 use crate::args::headings;
 use crate::documents::vaults::{PassphraseArgs, document_json, format_time, report_problems};

@@ -1,4 +1,4 @@
-//! `umbel vault`: encrypted files that can be searched where they lie.
+//! `umbel vault`: encrypted files that can be searched by their words.
 
 mod add;
 mod check;

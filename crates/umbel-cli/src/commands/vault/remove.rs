@@ -1,4 +1,4 @@
-//! `umbel vault remove`: documents out of a vault.
+//! `umbel vault remove`: removes documents from a vault.
 
 use crate::documents::vaults::{PassphraseArgs, find_documents, lock_vault};
 use anyhow::Result;

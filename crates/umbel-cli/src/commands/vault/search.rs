@@ -1,4 +1,4 @@
-//! `umbel vault search`: the documents that hold some words.
+//! `umbel vault search`: lists the documents that contain some words.
 
 use crate::args::headings;
 use crate::documents::vaults::{PassphraseArgs, document_json, report_problems};
