@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         (Stored::Set(AnyFilter::Deletable(filter)), Kind::Standard) => filter.to_standard()?.into(),
         (Stored::Set(AnyFilter::Floom(filter)), Kind::Standard) => filter.to_standard()?.into(),
         (_, kind) => bail!(
-            "{} {from} filter cannot become {} {kind} one: it does not hold its keys, and the two kinds keep their bits at different places; build it anew from the keys with `umbel build --kind {kind}`",
+            "{} {from} filter cannot become {} {kind} one: it does not hold its keys, and the two kinds keep their bits at different places; build it again from the keys with `umbel build --kind {kind}`",
             from.article(),
             kind.article()
         ),

@@ -157,7 +157,7 @@ fn select(args: &Args, place: &Path, texts: &[&str], look: Look) -> Result<Selec
             }
         };
         output::warn(format_args!(
-            "the index {} cannot tell, so all files are read: {reason}",
+            "the index {} cannot rule out files, so all are read: {reason}",
             path.display()
         ));
     }

@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let kind = args.kind.unwrap_or(if args.hashes.is_some() { Kind::Standard } else { Kind::Blocked });
     let mut given = Given { n: args.capacity, p: args.fpr, m: args.bits, k: args.hashes };
     if given.n.is_none() && given.m.is_none() {
-        bail!("say how many keys (-n) or how many bits (-m): nothing else tells the size of a filter");
+        bail!("give the number of keys (-n) or of bits (-m): nothing else determines the size of a filter");
     }
     if given.p.is_none() && given.k.is_none() && (given.n.is_none() || given.m.is_none()) {
         given.p = Some(if kind.category() == Category::Multiset { DEFAULT_NOISE } else { DEFAULT_RATE });

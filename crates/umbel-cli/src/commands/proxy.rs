@@ -197,17 +197,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             output::warn(format_args!("{} damaged pages were removed", stats.damaged));
         }
         if !args.allow.is_empty() && address.ip().is_loopback() {
-            output::warn("--allow is for those who come from elsewhere, and nobody can: --listen is for this machine only");
+            output::warn("--allow has no effect: --listen accepts only connections from this machine");
         }
         if let Some(log) = proxy.access_log() {
             signals::on_hangup(move || {
                 if let Err(error) = log.reopen().map_err(anyhow::Error::from) {
-                    output::warn(format_args!("the access log cannot be opened anew: {error:#}"));
+                    output::warn(format_args!("the access log cannot be reopened: {error:#}"));
                 }
             })?;
         }
         if let Some(status) = proxy.status_address() {
-            output::message(format_args!("umbel: what it does is shown at http://{status}/umbel/"));
+            output::message(format_args!("umbel: statistics at http://{status}/umbel/"));
         }
         output::message(format_args!("umbel: listening at http://{address}"));
         proxy
@@ -230,11 +230,11 @@ impl Args {
             ("--origin-timeout", self.origin_timeout),
         ] {
             if time.is_zero() || time > DAY {
-                bail!("{name} needs some time, such as 1s, and a day at most");
+                bail!("{name} needs a time above 0, such as 1s, and at most a day");
             }
         }
         if self.max_cache < MIB {
-            bail!("--max-cache needs 1MiB at least");
+            bail!("--max-cache needs at least 1MiB");
         }
         if self.manage.is_some_and(|manage| manage == self.listen && manage.port() > 0) {
             bail!("--manage needs another address than --listen");

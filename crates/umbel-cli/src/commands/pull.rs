@@ -53,7 +53,7 @@ const MAX_ATTEMPTS: u32 = 3;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     if args.output == Path::new("-") {
-        bail!("what comes in pieces needs a file, not standard output: name one with -o");
+        bail!("a filter that comes in pieces needs a file, not standard output: name one with -o");
     }
     check_writable(&args.output, args.force)?;
     let mut part = args.output.clone().into_os_string();
@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// Moves a complete file to its final name.
 fn place(part: &Path, path: &Path, force: bool) -> Result<()> {
-    let failed = || format!("cannot give {} its name", path.display());
+    let failed = || format!("cannot rename {} to its final name", path.display());
     // A command that is adding to the replaced file finishes first, and does not undo this.
     let _lock = if force && path.is_file() { Some(FileLock::acquire(path)?) } else { None };
     if force {
@@ -101,7 +101,7 @@ fn report(path: &Path, examined: &Examined) {
         && !examined.info.embedded_key
     {
         output::warn(format_args!(
-            "{} is without its secret ({id}): it can be asked only with the key file that the server's module was loaded with (KEY-FILE); a server that was loaded without one has a secret that ends with it",
+            "{} is without its secret ({id}): it can be queried only with the key file that the server's module was loaded with (KEY-FILE); without one, a server makes a secret that is lost when it stops",
             path.display()
         ));
     }

@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         );
     }
     if info.hash.is_some_and(|id| id.strength == Strength::Sealed) {
-        bail!("{name} is sealed: no server may have its secret, so none can ask it");
+        bail!("{name} is sealed: no server may have its secret, so none can query it");
     }
     let source = File::open(path).with_context(|| format!("cannot open {name}"))?;
     let length = source.metadata().with_context(|| format!("cannot examine {name}"))?.len();
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             })?;
         if arrived != sent + size as u64 {
             bail!(
-                "the server has {arrived} bytes instead of {}: somebody else writes to this key",
+                "the server has {arrived} bytes instead of {}: another client is writing to this key",
                 sent + size as u64
             );
         }

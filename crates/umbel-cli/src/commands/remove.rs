@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             "several keys share a bit, and clearing it for one would lose the others"
         };
         bail!(
-            "{} is {} {kind} filter, which cannot remove keys: {why}; build it anew without them, or of a kind that can: {}",
+            "{} is {} {kind} filter, which cannot remove keys: {why}; build it again without them, or with a kind that can: {}",
             args.filter.display(),
             kind.article(),
             kinds_with(|can| can.remove)

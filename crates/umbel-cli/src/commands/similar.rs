@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         || documents.paths.len() > MAX_MATRIX_FILES;
     if lists_pairs && args.bits.is_some() {
         bail!(
-            "-m is for up to {MAX_MATRIX_FILES} files without directories: of many, each has the size that fits it"
+            "-m is for up to {MAX_MATRIX_FILES} files without directories: beyond that, each filter has the size that fits its file"
         );
     }
     let options = args.options();

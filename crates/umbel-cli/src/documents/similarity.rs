@@ -120,9 +120,7 @@ impl Documents {
             }
         }
         if pairs.iter().any(|(_, _, likeness)| likeness.jaccard().is_none()) {
-            output::warn(
-                "some filters are too full to tell how similar they are: give -m more bits, or leave it out",
-            );
+            output::warn("some filters are too full to be compared: give -m more bits, or leave it out");
         }
         if options.json {
             sort_by_similarity(&mut pairs);
@@ -259,7 +257,7 @@ fn describe(one: &Document, two: &Document, likeness: &Likeness, options: &Optio
             rows.add("first in second", format!("{:.4}", overlap.left_in_right));
             rows.add("second in first", format!("{:.4}", overlap.right_in_left));
         }
-        _ => rows.add("Jaccard", "cannot be told: the filters are too full"),
+        _ => rows.add("Jaccard", "unknown: the filters are too full"),
     }
     let and =
         |score: f64, other: &Document| format!("{score:.4} (nothing in common: {:.4})", fill(&other.sketch));

@@ -70,7 +70,7 @@ impl PassphraseArgs {
         };
         if passphrase.chars() < MIN_PASSPHRASE_CHARS {
             output::warn(format_args!(
-                "whoever has the vault can try passphrases at leisure, and one of fewer than {MIN_PASSPHRASE_CHARS} characters is soon found"
+                "a passphrase of fewer than {MIN_PASSPHRASE_CHARS} characters is soon guessed by anyone who has the vault"
             ));
         }
         Ok(passphrase)
@@ -96,7 +96,7 @@ fn read_passphrase(path: &Path) -> Result<Passphrase> {
             b'\n' => break,
             _ if bytes.len() == MAX_PASSPHRASE_BYTES => {
                 bail!(
-                    "the first line of {called} is longer than {MAX_PASSPHRASE_BYTES} bytes, and no passphrase"
+                    "the first line of {called} is longer than {MAX_PASSPHRASE_BYTES} bytes, and not a passphrase"
                 )
             }
             byte => bytes.push(byte),
@@ -106,7 +106,7 @@ fn read_passphrase(path: &Path) -> Result<Passphrase> {
         bytes.pop();
     }
     if bytes.is_empty() {
-        bail!("the first line of {called} is empty, and no passphrase");
+        bail!("the first line of {called} is empty, and not a passphrase");
     }
     if found.is_file() && found.permissions().mode() & 0o077 != 0 {
         output::warn(format_args!(

@@ -44,7 +44,7 @@ pub fn fit(kind: Kind, wanted: Spec, limit: Option<MemoryLimit>, asked: Option<f
     let Plan { bytes, rate, .. } = best;
     if let Some(asked) = asked {
         bail!(
-            "{capacity} keys at a rate of {} need {}, and --max-bytes allows {}: with so much the rate is {}; leave -p out to accept it",
+            "{capacity} keys at a rate of {} need {}, and --max-bytes allows {}: then the rate is {}; leave -p out to accept it",
             percent(asked),
             size(planned.bytes + overhead),
             size(most),

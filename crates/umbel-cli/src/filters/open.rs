@@ -138,7 +138,7 @@ pub fn check_not_fixed(path: &Path, kind: Kind) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "{} is {} {kind} filter, to which no keys can be added: it was made from all its keys at once; build it anew from those it shall have, with `umbel build --kind {kind}`",
+        "{} is {} {kind} filter, to which no keys can be added: it was made from all its keys at once; build it again from all keys, with `umbel build --kind {kind}`",
         path.display(),
         kind.article()
     )

@@ -86,7 +86,7 @@ pub fn explain_conflict(
         } else {
             "so long an input cannot be read again unless it is a file"
         };
-        return Ok(anyhow!("a key has two values, {one} and {other}: which one cannot be told, since {why}"));
+        return Ok(anyhow!("a key has two values, {one} and {other}: the key is unknown, since {why}"));
     };
     let [first, second] = [one, other].map(|line| printable(&line.key));
     let places = if one.at.0 == other.at.0 {

@@ -39,7 +39,9 @@ pub fn error_text(error: &ServerError) -> String {
 pub fn refused(server: &str, error: &ServerError) -> Error {
     let text = error_text(error);
     if text.starts_with("ERR unknown command") {
-        return anyhow!("{server} has not loaded umbel's module: see \"On a server\" in the README");
+        return anyhow!(
+            "{server} has not loaded umbel's module: start it with --loadmodule libumbel_redis.so"
+        );
     }
     if text.starts_with("NOAUTH") {
         return anyhow!(
@@ -56,7 +58,7 @@ pub fn refused(server: &str, error: &ServerError) -> Error {
 pub fn connection_error(error: &RedisError) -> Error {
     let io_error = io_error(error);
     if error.kind() == ErrorKind::Parse {
-        return anyhow!("this is no server that speaks RESP");
+        return anyhow!("this is not a server that speaks RESP");
     }
     if io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
         return anyhow!("the server has closed it");

@@ -11,7 +11,7 @@ pub fn check(text: &str) -> Result<()> {
     for (at, (place, _)) in text.char_indices().enumerate().filter(|(_, (_, c))| *c == '%') {
         if escaped(&text.as_bytes()[place..]).is_none() {
             bail!(
-                "the % at character {} of the address has no two hexadecimal digits behind it: a % itself is written %25",
+                "the % at character {} of the address is not followed by two hexadecimal digits: a % itself is written %25",
                 at + 1
             );
         }

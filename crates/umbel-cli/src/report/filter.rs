@@ -272,7 +272,7 @@ impl fmt::Display for FilterReport {
                     (Some(keys), Some(0.0)) if self.count.is_some() => format!("{keys:.0}"),
                     (Some(keys), Some(error)) => format!("{keys:.0} ± {error:.0}, estimated from the bits"),
                     _ if self.category == Category::Sketch => "too many to tell".to_string(),
-                    _ => "too many to tell: the filter is saturated".to_string(),
+                    _ => "unknown: the filter is saturated".to_string(),
                 },
             );
         }

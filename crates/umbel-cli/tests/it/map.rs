@@ -217,7 +217,7 @@ fn of_a_file_that_has_changed_meanwhile_at_least_the_values_are_told() {
         "a key has two values, ",
         "red",
         "green",
-        "which one cannot be told",
+        "the key is unknown",
         "the input has changed",
     ]);
 }

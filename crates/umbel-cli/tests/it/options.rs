@@ -40,7 +40,7 @@ fn a_limit_is_refused_with_a_rate_and_kept_without() {
             let answer = run(&["-p", "1%", "--max-bytes", "80KiB"]);
             assert!(answer.stderr.contains("at a rate of 1 % need 1"), "{}", answer.stderr);
             assert!(!shell.path("f").exists());
-            answer.refused(&["and --max-bytes allows 80.00 KiB: with so much the rate is"]);
+            answer.refused(&["and --max-bytes allows 80.00 KiB: then the rate is"]);
             // Limits that are whole lines of 64 bytes or not, and whole slices of a partitioned filter or not.
             for (limit, most) in [("80KiB", 80 << 10), ("81000", 81_000), ("90001", 90_001)] {
                 let answer = run(&["--max-bytes", limit]).code(0);

@@ -160,7 +160,7 @@ fn a_secret_may_be_just_its_bytes() {
     shell.pipe("password build -o k.umbel --key-file keyed", LIST).ok();
     shell.pipe("password check k.umbel --key-file keyed", "letmein\n").code(1);
     shell.pipe("password build --key-file key", LIST).code(0);
-    shell.pipe("password build", LIST).refused(&["say with -o where it goes"]);
+    shell.pipe("password build", LIST).refused(&["name it with -o"]);
 }
 
 #[test]
@@ -413,7 +413,7 @@ fn what_holds_nothing_accepts_nothing() {
     }
     shell
         .pipe("password build --min-count 1e9 -o weak.umbel", HASHES)
-        .refused(&["found so often", "--min-count"]);
+        .refused(&["has such a high count", "--min-count"]);
     assert_eq!(shell.names("."), ["list"]);
 }
 

@@ -99,7 +99,7 @@ fn any_sufficient_subset_gives_the_rest() {
             }
             for known in [&[p][..], &[k], &[p, k], &[]] {
                 let args = [&["plan", "--kind", kind], &known.concat()[..]].concat();
-                Shell::new().run(&args).refused(&["say how many keys (-n) or how many bits (-m)"]);
+                Shell::new().run(&args).refused(&["give the number of keys (-n) or of bits (-m)"]);
             }
             // Without a rate it is the one that build takes.
             for size in [n, m] {

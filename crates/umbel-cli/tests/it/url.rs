@@ -89,7 +89,7 @@ fn strange_addresses_are_told_and_the_rest_is_done() {
     assert!(told[3].starts_with("unsafe\t") && told[4].starts_with("clear\t"));
     let built = shell.pipe("url build -o some.urls", "evil.example\nmailto:x@y\n").code(0);
     assert!(
-        built.stderr.contains("skipped 1 line that is no address; the first is line 2"),
+        built.stderr.contains("skipped 1 line that is not an address; the first is line 2"),
         "{}",
         built.stderr
     );
@@ -143,7 +143,7 @@ fn hosts_files_and_rules_that_name_a_host_are_understood() {
     let built = shell.run("url build rules -o rules.urls").code(0);
     assert_eq!(
         built.stderr,
-        "umbel: skipped 6 lines that are no addresses; the first is line 5 of rules, since blanks and the signs * | ^ are not understood in it\n"
+        "umbel: skipped 6 lines that are not addresses; the first is line 5 of rules, since blanks and the signs * | ^ are not understood in it\n"
     );
     for host in ["evil.example", "a.evil.example", "wild.example", "a.wild.example", "plain.example"] {
         shell.run(&["url", "check", "rules.urls", host]).code(1);

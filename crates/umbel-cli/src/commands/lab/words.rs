@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let reads_stdin = args.input.files().iter().any(|file| is_stdin(file));
     if args.fpr.is_none() && (reads_stdin || !io::stdin().is_terminal()) {
-        bail!("there is nobody to ask for the rate: give it with -p, for instance -p 1%");
+        bail!("there is no terminal to prompt for the rate on: give it with -p, for instance -p 1%");
     }
     let list = read(&args.input)?;
     if list.is_empty() {
@@ -116,7 +116,7 @@ fn read(input: &InputArgs) -> Result<Vec<Vec<u8>>> {
 
 /// Prompts for a rate until a valid one is entered.
 fn prompt_rate(from: &mut impl BufRead, to: &mut impl Write) -> Result<f64> {
-    let failed = "cannot ask for the rate";
+    let failed = "cannot prompt for the rate";
     loop {
         write!(to, "false-positive rate, between 0 and 1: ").and_then(|()| to.flush()).context(failed)?;
         let mut line = Vec::new();

@@ -184,7 +184,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let timed = allowed.iter().filter(|entry| entry.lifetime.is_some()).count();
     if timed > 0 {
-        output::warn(format_args!("seconds that mean nothing, since nothing is allowed for a time: {timed}"));
+        output::warn(format_args!("ignored lifetimes of allowed entries, which do not expire: {timed}"));
     }
     // Save a new state at once, to see whether it can be written and to mark it as kept.
     let is_new = args.state.as_ref().is_some_and(|path| !path.exists());

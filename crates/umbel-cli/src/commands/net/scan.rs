@@ -77,7 +77,7 @@ const READ_BYTES: usize = 256 << 10;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     if is_stdin(&args.rules) && args.inputs.iter().any(|input| is_stdin(input)) {
-        bail!("the signatures and what is searched for them cannot both come from standard input");
+        bail!("the signatures and the input cannot both come from standard input");
     }
     let inputs = resolve(&args.inputs)?;
     if !args.count && !args.quiet {

@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     // The error does not name it, since it may be a word that was given as an argument by mistake.
     if args.lists.iter().any(|list| !is_stdin(list) && !list.exists()) {
         bail!(
-            "a list is not there: words are no arguments, where others can see them; type them, or send them through a pipe"
+            "a list does not exist: words are not arguments, where others can see them; type them, or send them through a pipe"
         );
     }
     if !args.lists.is_empty() {
@@ -60,7 +60,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut filter = AnyFilter::try_from(loaded.filter)?;
     let recipe = Recipe::from_meta(&options.meta).with_context(|| format!("cannot add to {name}"))?;
     if filter.hasher().id().strength == Strength::Fast {
-        warn(format_args!("{name} is not sealed: who sees it before and after can find out what was added"));
+        warn(format_args!(
+            "{name} is not sealed: anyone who sees it before and after can find out which words were added"
+        ));
     }
     let digester = Digester::new(recipe, filter.hasher().clone());
     let readers: Vec<_> = match args.lists[..] {

@@ -162,7 +162,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("there is no word in the list");
     }
     if inserted == 0 {
-        bail!("no hash in the list was found so often: give a lower --min-count");
+        bail!("no hash in the list has such a high count: give a lower --min-count");
     }
     let filter = match filter {
         Some(filter) => filter,
@@ -234,7 +234,7 @@ impl Args {
         }
         let Some(output) = self.writing.path() else {
             bail!(
-                "a filter of passwords is sealed: say with -o where it goes, so that its secret goes beside it, or give --key-file"
+                "a filter of passwords is sealed: name it with -o, so that its secret can be stored beside it, or give --key-file"
             );
         };
         let path = key_file_beside(output);

@@ -57,7 +57,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     if !args.given.is_empty() {
         bail!(
-            "a password is no argument, where others can see it: type it when asked, or send it through a pipe"
+            "a password is not an argument, where others can see it: type it at the prompt, or send it through a pipe"
         );
     }
     match (&args.filter, &args.range) {
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 Ok(weak)
             })
         }
-        (None, None) => bail!("name the filter to ask"),
+        (None, None) => bail!("name the filter to query"),
     }
 }
 

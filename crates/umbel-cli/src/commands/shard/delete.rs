@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     match all - removed {
         0 => output::text(format_args!("removed {name} and its {all} shards\n"))?,
         _ => output::text(format_args!(
-            "removed {name} and {removed} of its {all} shards: no more were there\n"
+            "removed {name} and {removed} of its {all} shards: the others were missing\n"
         ))?,
     }
     Ok(ExitCode::SUCCESS)

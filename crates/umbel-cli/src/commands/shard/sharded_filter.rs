@@ -70,7 +70,7 @@ impl ShardedFilter {
             return error;
         }
         error.context(format!(
-            "{} is not complete, and not all of it could be taken back: remove it with `umbel shard delete`",
+            "{} is not complete, and could not be removed completely: remove it with `umbel shard delete`",
             self.name.as_bstr()
         ))
     }
@@ -189,7 +189,7 @@ impl ShardedFilter {
 
     fn missing(&self, shard: usize) -> Error {
         anyhow!(
-            "the shard {} is missing: it was deleted, or has expired, or its server has lost it, and with it the lines that were in it; `umbel shard delete`, `create` and `add` make the filter anew",
+            "the shard {} is missing: it was deleted, has expired, or was lost by its server, together with its lines; `umbel shard delete`, `create` and `add` make the filter again",
             self.key(shard).as_bstr()
         )
     }

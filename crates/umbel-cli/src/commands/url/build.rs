@@ -64,7 +64,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     if is_stdin(&args.output) {
-        bail!("two files are written, for which standard output is no place: name a file with -o");
+        bail!("two files are written, so standard output cannot be used: name a file with -o");
     }
     let exact = exact_list_beside(&args.output);
     let lists = resolve(&args.lists)?;
@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     if hashes.is_empty() {
         match skipped.first {
-            Some(first) => bail!("there is no address: the first line that is none is {first}"),
+            Some(first) => bail!("there is no address: the first line that is not one is {first}"),
             None => bail!("there is no address in the list"),
         }
     }
@@ -142,7 +142,7 @@ impl SkippedLines {
     fn report(&self) {
         if let Some(first) = &self.first {
             let lines =
-                if self.count == 1 { "line that is no address" } else { "lines that are no addresses" };
+                if self.count == 1 { "line that is not an address" } else { "lines that are not addresses" };
             warn(format_args!("skipped {} {lines}; the first is {first}", self.count));
         }
     }

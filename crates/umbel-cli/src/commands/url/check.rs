@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     if exact.as_ref().is_some_and(|exact| !screen.fits(exact)) {
         bail!(
-            "{} was built with another exact list: build both anew, or name the right one with --confirm",
+            "{} was built with another exact list: build both again, or name the right one with --confirm",
             args.filter.display()
         );
     }

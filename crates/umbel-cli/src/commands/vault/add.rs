@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("--name is for one file");
     }
     if args.name.is_none() && args.files.iter().any(|file| is_stdin(file)) {
-        bail!("what comes from standard input needs a name: give it with --name");
+        bail!("a document from standard input needs a name: give it with --name");
     }
     if args.secret.is_stdin() && args.files.iter().any(|file| is_stdin(file)) {
         bail!("standard input cannot be both the passphrase and a document");

@@ -107,7 +107,7 @@ fn save(vault: &Vault, id: &Id, path: &Path, force: bool) -> Result<()> {
 fn print(vault: &Vault, id: &Id) -> Result<()> {
     if io::stdout().is_terminal() && !vault.entry(id)?.head.is_text {
         bail!(
-            "this document is no text, and not for a terminal: name a file with -o, or redirect the output"
+            "this document is not text, and not for a terminal: name a file with -o, or redirect the output"
         );
     }
     vault.check(id)?;

@@ -86,7 +86,7 @@ fn memory(text: &str) -> Result<u32, String> {
     if (16 << 10..=most).contains(&kib) {
         return Ok(kib);
     }
-    Err(format!("at least 16MiB, so that guesses are dear, and at most {}MiB", most >> 10))
+    Err(format!("at least 16MiB, so that guesses are expensive, and at most {}MiB", most >> 10))
 }
 
 fn passes(text: &str) -> Result<u32, String> {

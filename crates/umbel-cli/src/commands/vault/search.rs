@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     output::bytes(lines.as_bytes())?;
     if hits.refuted > 0 && io::stderr().is_terminal() {
         output::message(format_args!(
-            "documents that the indexes took for hits, and that are none: {}",
+            "documents that the indexes reported without a match: {}",
             hits.refuted
         ));
     }
