@@ -77,8 +77,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// Makes an empty sketch: of the precision that --error asks for, or else of that of the first
-    /// saved one.
+    /// Makes an empty sketch with the precision of --error, or else of the first saved sketch.
     fn empty(&self, saved: Option<&Distinct>) -> Result<Distinct> {
         let empty = match (self.error, saved) {
             (Some(error), _) => Distinct::with_error(error)?,

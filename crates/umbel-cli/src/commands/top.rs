@@ -117,8 +117,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// Makes an empty sketch: of the size that --error asks for, or else of that of the first saved
-    /// one.
+    /// Makes an empty sketch with the size of --error, or else of the first saved sketch.
     fn empty(&self, saved: Option<&Frequent>) -> Result<Frequent> {
         let k = match (self.error, saved) {
             (Some(error), _) => ((1.0 / error).ceil() as u64 - 1).max(1),

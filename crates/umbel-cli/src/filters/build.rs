@@ -25,7 +25,7 @@ const MAX_GUESSED_BYTES: u64 = 32 << 20;
 /// The description of a set, and the lines that it is built from.
 pub struct SetBuilder<'a> {
     pub kind: Kind,
-    /// The rate that the user asks for; `None` is the default rate, or the one that `max_bytes`
+    /// The requested rate; `None` is the default rate, or the one that `max_bytes`
     /// allows.
     pub rate: Option<f64>,
     pub policy: KPolicy,

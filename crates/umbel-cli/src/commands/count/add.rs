@@ -15,7 +15,7 @@ use umbel::{AnyCount, file};
 /// Record more lines in a multiset.
 ///
 /// The file is replaced as a whole once all lines have been read. Until then, and after any error,
-/// it is unchanged. A warning is printed when so many lines were recorded that the noise exceeds
+/// it is unchanged. A warning is printed if there are too many lines, so that the noise exceeds
 /// the one that the multiset was built for.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
