@@ -9,8 +9,8 @@ use umbel_net::capture::Link;
 /// Creates the files that the examples use.
 const SETUP: &str = include_str!("examples.sh");
 
-/// Parts of examples that need a server, run for ever or take long, and are therefore only parsed, by
-/// a unit test.
+/// Parts of examples that need a server, run for ever or take long. A unit test parses these
+/// examples.
 const NOT_RUN: [&str; 3] = ["redis://", "umbel proxy", "umbel lab run"];
 
 /// Runs a line of shell with `umbel` on the path, and two lines on standard input.
@@ -31,7 +31,7 @@ fn fixtures() -> Shell {
         let payload = if from == 3 { sentence.clone().into_bytes() } else { noise };
         udp([192, 0, 2, from].into(), [198, 51, 100, 1].into(), (1000, 2000), &payload)
     };
-    let capture = pcap(Link::Ethernet, (1..30).map(datagram));
+    let capture = pcap(Link::ETHERNET, (1..30).map(datagram));
     for name in ["capture.pcapng.gz", "monday.pcapng.gz", "tuesday.pcapng.gz"] {
         shell.write(name, gzip(&capture));
     }
@@ -41,7 +41,7 @@ fn fixtures() -> Shell {
     shell
 }
 
-/// Returns the commands below `command`, by its help; the command itself if there are none.
+/// Returns a command and its subcommands, from its help.
 fn leaves(shell: &Shell, command: &str) -> Vec<String> {
     let help = shell.run(&format!("{command} --help")).ok();
     let commands = help.text().lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -60,7 +60,7 @@ fn examples(shell: &Shell, command: &str) -> Vec<String> {
     lines.take_while(|line| line.starts_with("  ")).map(|line| line.trim().to_owned()).collect()
 }
 
-/// Returns the example without a terminal and endless input.
+/// Replaces terminals and endless input in an example.
 fn runnable(example: &str) -> String {
     let mut line = example.replace("tail -f", "cat").replace("tcpdump -w -", "cat capture.pcap");
     line = line.replace("| less", "| cat").replace("| man -l -", "| cat");
@@ -95,7 +95,7 @@ fn the_examples_of_every_command_run() {
         for command in commands {
             let examples = examples(&shell, &command);
             assert!(!examples.is_empty(), "{command} has no examples");
-            // The examples of one command may use the results of those before.
+            // The examples of a command may use the results of the previous ones.
             let _ = fs::remove_file(shell.path("secret.key"));
             for example in examples {
                 if NOT_RUN.iter().any(|part| example.contains(part)) {

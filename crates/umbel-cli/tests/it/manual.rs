@@ -1,4 +1,4 @@
-//! Help, completions and manual pages name every command.
+//! Help, completions and manual pages cover every command.
 
 use crate::shell::Shell;
 
@@ -41,7 +41,7 @@ pub const COMMANDS: [&str; 34] = [
 ];
 
 #[test]
-fn every_command_explains_itself() {
+fn every_command_has_help() {
     let shell = Shell::new();
     let help = shell.run("--help").ok();
     let mut listed: Vec<&str> = help
