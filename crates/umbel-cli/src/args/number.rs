@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_know_bytes_and_bits() {
+    fn sizes_are_bits_or_bytes() {
         assert_eq!(bytes("64MiB"), Ok(64 << 20));
         assert_eq!(bytes("64MB"), Ok(64_000_000));
         assert_eq!(bytes("64M"), Ok(64_000_000));

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digests_come_back_in_order_from_memory_and_from_disk() {
+    fn digests_are_read_back_in_order_from_memory_and_from_disk() {
         for count in [0u64, 1, 100_000, 20_000_000] {
             let mut digests = DigestSpool::default();
             let mut next = 0;

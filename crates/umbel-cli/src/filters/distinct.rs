@@ -58,7 +58,7 @@ mod tests {
     use umbel::Digest;
 
     #[test]
-    fn a_filter_is_made_for_different_keys_and_never_for_more_than_there_are() {
+    fn the_capacity_is_that_of_distinct_keys_and_at_most_the_number_of_lines() {
         use umbel::Key;
         let hasher = umbel::Hasher::default();
         let capacity = |keys: &[u64]| {

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_hold_separators_newlines_and_quotes() {
+    fn quoted_fields_may_contain_separators_newlines_and_quotes() {
         let text = b"a,\"b,\"\"c\"\"\nd\",e\nf,g\"h,\"\"\n";
         for piece in 1..30 {
             assert_eq!(records(text, piece), [&text[..15], &text[16..24]], "in pieces of {piece}");
@@ -150,7 +150,7 @@ mod tests {
             rng_seed: proptest::test_runner::RngSeed::Fixed(1), failure_persistence: None, ..Default::default()
         })]
         #[test]
-        fn what_another_library_writes_is_read_as_it_was(
+        fn records_written_by_another_library_are_read_back(
             table in proptest::collection::vec(proptest::collection::vec("[a-z,\"\n\r ]{0,6}", 2..5), 1..10),
             piece in 1..20usize,
         ) {

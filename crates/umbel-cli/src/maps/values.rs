@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_those_that_come_out_as_they_went_in() {
+    fn integers_are_printed_as_they_were_written() {
         for (text, number) in [("0", 0), ("7", 7), ("255", 255), ("18446744073709551615", u64::MAX)] {
             assert_eq!(integer(text.as_bytes()), Some(number));
         }
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_wanted_as_lists_files_or_integers() {
+    fn values_are_given_as_lists_files_or_integers() {
         assert!(matches!(value_spec("red,green"), Ok(ValueSpec::Names(names)) if names == ["red", "green"]));
         assert!(matches!(value_spec("0..255"), Ok(ValueSpec::Integers(255))));
         assert!(matches!(value_spec("0..1e6"), Ok(ValueSpec::Integers(1_000_000))));

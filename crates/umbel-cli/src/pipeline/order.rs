@@ -101,7 +101,7 @@ impl<'a, T, S> InOrder<'a, T, S> {
 
     fn stop(&self) {
         self.stop.store(true, Relaxed);
-        // Under the lock: a thread that has just seen that it must wait is waiting by then.
+        // Take the lock once, so that a thread that has checked the flag is waiting by now.
         drop(lock(&self.state));
         self.turned.notify_all();
     }

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_can_be_written_and_a_bad_escape_is_found() {
+    fn every_byte_can_be_escaped_and_invalid_escapes_are_found() {
         for byte in 0..=255 {
             assert_eq!(decode(&format!("a%{byte:02x}b%{byte:02X}")), [b'a', byte, b'b', byte]);
         }

@@ -323,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_claim_of_a_file_is_too_large_to_subtract_from() {
+    fn a_capacity_of_any_size_can_be_subtracted_from() {
         assert_eq!((headroom((10, 4)), headroom((4, 10))), (6, -6));
         for capacity in [1 << 63, (1 << 63) + 5, u64::MAX] {
             assert_eq!(headroom((capacity, 0)), i64::MAX);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_short_and_exact_enough() {
+    fn rates_have_four_significant_digits() {
         for (rate, text) in [
             (0.01, "1 %"),
             (0.0402212, "4.022 %"),

@@ -188,7 +188,7 @@ impl Verdict {
 mod tests {
     use super::*;
 
-    /// The figures of textbooks for 8 of 10, and the closed form for none, z²/(n + z²).
+    /// The textbook figures for 8 of 10, and the closed form for 0 of n, z²/(n + z²).
     #[test]
     fn intervals_are_those_of_wilson() {
         let (low, high) = wilson(8, 10, Z_95);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_are_outside() {
+    fn a_rate_on_either_side_of_the_interval_is_outside() {
         let interval = (0.009, 0.011);
         assert_eq!(Verdict::from_interval(0.01, interval), Verdict::AsPromised);
         assert_eq!(Verdict::from_interval(0.008, interval), Verdict::Worse);

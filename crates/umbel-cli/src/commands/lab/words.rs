@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_rate_gets_a_sentence_and_the_question_again() {
+    fn an_invalid_rate_causes_a_message_and_another_prompt() {
         let mut printed = Vec::new();
         let rate = prompt_rate(&mut &b"0\n2\nx\n\n 4% \nmore"[..], &mut printed).unwrap();
         assert!((rate - 0.04).abs() < 1e-12);
