@@ -1,5 +1,6 @@
-//! The commands, as clap sees them. Each declares its own options beside its code.
+//! The commands, as clap sees them. Each command declares its options beside its code.
 
+use crate::args::headings;
 use crate::commands::{
     add, build, check, combine, compare, completions, convert, count, distinct, fold, grep, index, info, key,
     lab, man, map, meta, net, password, plan, proxy, pull, push, remove, shard, similar, spell, top, uniq,
@@ -9,18 +10,20 @@ use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use std::fmt::Write;
+use std::fmt::Display;
 
-/// Bloom filters from the shell: build one from lines, then ask it.
+/// Build Bloom filters from lines, and test other lines against them.
 ///
-/// A filter answers "certainly not" or "probably yes" about membership, in a few bits per key. `umbel build` makes one
-/// from the lines of a file or a pipe, `umbel check` prints the lines that may be in it, and other commands plan, describe
-/// and combine filters. `umbel map` gives keys values, `umbel count` tells how often lines came, `umbel distinct` and `umbel top` summarise them, `umbel net` works on packets. Lines are bytes; a
+/// A filter answers "certainly not" or "probably yes" to the question whether a key is in a set,
+/// and takes a few bits per key. `umbel build` makes a filter from the lines of files or a pipe,
+/// and `umbel check` prints the lines that may be in it. Other commands plan, describe and combine
+/// filters. `umbel map` stores values for keys, `umbel count` counts repeated lines, `umbel
+/// distinct` and `umbel top` summarise lines, and `umbel net` works on packets. Lines are bytes: a
 /// carriage return is part of the key unless --trim removes it.
 #[derive(Parser)]
 #[command(name = "umbel", version, arg_required_else_help = true, max_term_width = 110, styles = styles())]
-#[command(after_help = "Exit codes: 0 done or something found, 1 nothing found, 2 something went wrong.\n\
-    Numbers may be written as 1e6, 10M, 1%, 1/1000 or 64MiB.")]
+#[command(after_help = "Numbers can be written as 1e6, 10M, 1%, 1/1000 or 64MiB.\n\
+    Exit codes: 0 done or found, 1 nothing found, 2 an error occurred.")]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -65,51 +68,68 @@ pub enum Command {
     Man(man::Args),
 }
 
-/// How `umbel --help` arranges the commands: the main job first.
-const GROUPS: [(&str, &[&str]); 8] = [
-    ("Filters", &["build", "add", "check", "why", "uniq", "remove", "info", "plan"]),
-    ("Filters together", &["union", "intersect", "compare", "convert", "fold", "meta", "key"]),
+/// The groups of commands in `umbel --help`, the main ones first.
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("Filters", &["build", "add", "check", "uniq", "remove", "why", "info", "plan"]),
+    ("Several filters", &["union", "intersect", "compare", "fold", "convert", "meta", "key"]),
     ("Values and counts", &["map", "count", "distinct", "top"]),
-    ("Files and documents", &["index", "grep", "spell", "similar"]),
-    ("Passwords, addresses, secrets", &["password", "url", "vault"]),
-    ("Packets", &["net"]),
+    ("Files and text", &["index", "grep", "spell", "similar"]),
+    ("Security and networks", &["password", "url", "vault", "net"]),
     ("Servers", &["proxy", "push", "pull", "shard"]),
-    ("About umbel", &["lab", "completions", "man", "help"]),
+    ("About umbel", &["lab", "completions", "man"]),
 ];
 
 impl Cli {
-    /// Parses the command line; prints help or an error and exits if there is no command to run.
+    /// Parses the command line. Prints help or an error and exits if there is no command to run.
     pub fn read() -> Cli {
-        // Building the options of every command takes a good part of a millisecond, so it is done only for help.
+        // Building the options of every command takes a good part of a millisecond, so it is done
+        // only for help.
         let matches = Cli::command().try_get_matches().unwrap_or_else(|error| {
             let help = [ErrorKind::DisplayHelp, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
-            if help.contains(&error.kind()) { Cli::grouped().get_matches() } else { error.exit() }
+            if help.contains(&error.kind()) { Cli::for_help().get_matches() } else { error.exit() }
         });
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
-    /// Returns the commands with help that shows them in groups, for which clap has no headings.
-    fn grouped() -> clap::Command {
+    /// Returns the commands with the layout of their help.
+    fn for_help() -> clap::Command {
         let mut command = Cli::command();
         command.build();
-        let style = styles();
-        let (header, literal) = (style.get_header(), style.get_literal());
-        let mut groups = String::new();
-        for (title, names) in GROUPS {
-            let _ = writeln!(groups, "{header}{title}:{header:#}");
-            for name in names {
-                if let Some(about) = command.find_subcommand(name).and_then(clap::Command::get_about) {
-                    let _ = writeln!(groups, "  {literal}{name:<12}{literal:#} {about}");
-                }
-            }
-            groups.push('\n');
-        }
-        let template = format!(
-            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\
-             {header}Options:{header:#}\n{{options}}{{after-help}}"
-        );
-        command.help_template(template)
+        let template = template(&command);
+        command.help_template(template).mut_subcommands(with_help_last)
     }
+}
+
+/// Returns the help of umbel itself. clap has no headings for groups of commands, and prints
+/// options on several lines.
+fn template(command: &clap::Command) -> String {
+    let style = styles();
+    let (header, literal) = (style.get_header(), style.get_literal());
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let mut text = format!("{about}\n\n{{usage-heading}} {{usage}}\n\n");
+    let line = |name: &str, about: &dyn Display| format!("  {literal}{name:<13}{literal:#}  {about}\n");
+    for (title, names) in GROUPS {
+        text += &format!("{header}{title}:{header:#}\n");
+        for name in names {
+            if let Some(about) = command.find_subcommand(name).and_then(clap::Command::get_about) {
+                text += &line(name, about);
+            }
+        }
+        text.push('\n');
+    }
+    text += &format!("{header}Options:{header:#}\n");
+    text += &line("-h, --help", &"Print this help; `umbel COMMAND --help` describes a command");
+    text += &line("-V, --version", &"Print the version");
+    text.trim_end().to_owned() + "{after-help}"
+}
+
+/// Moves `--help` below the other options of a built command, which are all in groups.
+fn with_help_last(command: clap::Command) -> clap::Command {
+    let move_help = |arg: clap::Arg| match arg.get_id() == "help" {
+        true => arg.help_heading(headings::OPTIONS),
+        false => arg,
+    };
+    command.mut_args(move_help).mut_subcommands(with_help_last)
 }
 
 fn styles() -> Styles {
@@ -118,4 +138,107 @@ fn styles() -> Styles {
         .usage(AnsiColor::Green.on_default().bold())
         .literal(AnsiColor::Cyan.on_default().bold())
         .placeholder(AnsiColor::Cyan.on_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls `check` with each command and subcommand, and its name with spaces.
+    fn for_each_command(check: &mut dyn FnMut(&str, &clap::Command)) {
+        fn visit(name: &str, command: &clap::Command, check: &mut dyn FnMut(&str, &clap::Command)) {
+            for subcommand in command.get_subcommands().filter(|command| command.get_name() != "help") {
+                let name = format!("{name} {}", subcommand.get_name());
+                check(name.trim_start(), subcommand);
+                visit(&name, subcommand, check);
+            }
+        }
+        visit("", &Cli::for_help(), check);
+    }
+
+    /// Returns the arguments of each `umbel` in a shell command, without redirections.
+    fn invocations(line: &str) -> Vec<Vec<String>> {
+        let mut words = vec![String::new()];
+        let mut quote = None;
+        for char in line.chars() {
+            let last = words.len() - 1;
+            match (char, quote) {
+                (char, Some(end)) if char == end => quote = None,
+                (char, Some(_)) => words[last].push(char),
+                ('\'' | '"', None) => quote = Some(char),
+                ('#', None) if words[last].is_empty() => break,
+                (' ', None) => words.push(String::new()),
+                (char, None) => words[last].push(char),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        let commands = words.split(|word| matches!(&word[..], "|" | "||" | "&&"));
+        let commands = commands.filter_map(|words| {
+            let start = words.iter().position(|word| word == "umbel")?;
+            let end = words.iter().position(|word| word == "<" || word == ">").unwrap_or(words.len());
+            Some(words[start..end].to_vec())
+        });
+        commands.collect()
+    }
+
+    #[test]
+    fn the_examples_of_every_command_parse() {
+        for_each_command(&mut |name, command| {
+            for help in [command.get_after_help(), command.get_after_long_help()].into_iter().flatten() {
+                let help = help.to_string();
+                let (_, examples) = help.split_once("Examples:\n").expect(name);
+                let mut shows_itself = false;
+                for line in examples.lines().take_while(|line| line.starts_with("  ")) {
+                    assert!(line.len() <= 80, "{name}: longer than a line of a terminal: {line}");
+                    let invocations = invocations(line);
+                    assert!(!invocations.is_empty(), "{name}: {line}");
+                    for arguments in invocations {
+                        shows_itself |= arguments[1..].join(" ").starts_with(name);
+                        if let Err(error) = Cli::command().try_get_matches_from(&arguments) {
+                            panic!("{name}: {arguments:?}: {error}");
+                        }
+                    }
+                }
+                assert!(shows_itself, "no example of {name} is about {name}");
+            }
+            assert!(command.get_after_help().is_some(), "{name} has no examples");
+        });
+    }
+
+    #[test]
+    fn every_option_is_in_a_group() {
+        let groups = [
+            headings::FILTER,
+            headings::KINDS,
+            headings::MULTISETS,
+            headings::KEYS,
+            headings::SEARCH,
+            headings::INPUT,
+            headings::OUTPUT,
+            headings::SECRETS,
+            headings::SERVER,
+            headings::CACHE,
+            headings::PEERS,
+            headings::TLS,
+            headings::EXPERIMENT,
+            headings::OPTIONS,
+        ];
+        for_each_command(&mut |name, command| {
+            for arg in command.get_arguments() {
+                match arg.get_help_heading() {
+                    Some(heading) => assert!(groups.contains(&heading), "{name}: {heading}"),
+                    None => assert!(arg.is_positional(), "{name}: {} is in no group", arg.get_id()),
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn the_help_of_umbel_fits_a_screen() {
+        let help = Cli::for_help().render_long_help().to_string();
+        assert!(help.lines().count() <= 58, "{} lines", help.lines().count());
+        for line in help.lines() {
+            assert!(line.len() < 80, "{line}");
+        }
+    }
 }

@@ -1,32 +1,37 @@
 //! `umbel`: Bloom filters from the shell.
 //!
-//! The way of a line from input to output:
+//! The path of a line from input to output:
 //!
-//! 1. [`cli`] parses the command line; [`args`] parses numbers, names and metadata; [`commands`] has a file per command.
-//! 2. [`filters`] opens or plans the filter, with its secret and its hash.
+//! 1. [`cli`] parses the command line, and [`args`] its numbers, names and metadata. [`commands`]
+//!    has
+//!    a file for each command.
+//! 2. [`filters`] opens the filter, or plans a new one, with its secret and hash.
 //! 3. [`input`] reads files and pipes, decompresses them, and cuts them into blocks of whole lines.
-//! 4. [`pipeline`] gives each thread a block. The thread splits it into records and takes the key of each ([`input`]),
-//! 5. hashes the keys and queries or fills the filter, a block at a time,
-//! 6. and passes the result on when it is the block's turn, so that lines come out in the order of the input.
-//! 7. [`terminal`] prints the lines, warnings and errors; [`report`] describes filters; [`filters`] saves them.
-//! 8. The exit code is that of grep: 0 something was found, 1 nothing was, 2 something went wrong.
+//! 4. [`pipeline`] hands each block to a thread, which splits it into records and extracts the key
+//!    of
+//!    each ([`input`]).
+//! 5. The thread hashes the keys of the block, and queries or fills the filter with all of them.
+//! 6. [`pipeline`] passes on the results in the order of the input.
+//! 7. [`terminal`] prints lines, warnings and errors; [`report`] describes filters; [`filters`]
+//!    saves
+//!    them.
+//! 8. The exit code is that of grep: 0 something was found, 1 nothing was, 2 an error occurred.
 //!
-//! Beside this way lie [`maps`] (pairs of keys and values), [`packets`] (captures and addresses), [`documents`] (texts, vaults,
-//! lists of passwords), [`remote`] (servers) and [`system`] (clock and signals).
+//! Some commands need more: [`maps`] (pairs of keys and values), [`packets`] (captures and
+//! addresses), [`documents`] (texts, vaults, lists of passwords), [`remote`] (servers) and
+//! [`system`] (clock and signals).
 
 mod args;
 mod cli;
 mod commands;
 mod documents;
 mod filters;
-mod hex;
 mod input;
 mod maps;
 mod packets;
 mod pipeline;
 mod remote;
 mod report;
-mod sync;
 mod system;
 mod terminal;
 

@@ -1,4 +1,5 @@
-//! Options that take one of a few names: shells complete them, and the error for a wrong name lists them.
+//! Options that take one of a few names: shells complete them, and the error for a wrong name lists
+//! them.
 
 use crate::filters::sketch_command;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};

@@ -1,6 +1,7 @@
 //! Numbers as people write them: `1e6`, `10M`, `1%`, `1/1000`, `64MiB`.
 //!
-//! Counts and sizes are computed in whole numbers, so that `1.5M` is exactly 1 500 000 and `1.5` alone is refused.
+//! Counts and sizes are computed in whole numbers, so that `1.5M` is exactly 1 500 000 and `1.5`
+//! alone is refused.
 
 use std::time::Duration;
 use umbel::aging::Window;
@@ -42,7 +43,8 @@ pub fn rate(text: &str) -> Result<f64, String> {
     Err(format!("a rate lies between 0 and 1{hint}"))
 }
 
-/// Parses the window of an aging filter: keys, `1e6`, `10M`; or a time, `500ms`, `30s`, `10m`, `2h`, `7d`.
+/// Parses the window of an aging filter: keys, `1e6`, `10M`; or a time, `500ms`, `30s`, `10m`,
+/// `2h`, `7d`.
 pub fn window(text: &str) -> Result<Window, String> {
     const UNITS: [(&str, f64); 5] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
     let wrong =
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_know_bytes_and_bits() {
+    fn sizes_are_bits_or_bytes() {
         assert_eq!(bytes("64MiB"), Ok(64 << 20));
         assert_eq!(bytes("64MB"), Ok(64_000_000));
         assert_eq!(bytes("64M"), Ok(64_000_000));

@@ -1,5 +1,6 @@
-//! `umbel add`: more lines into a filter.
+//! `umbel add`: adds lines to a filter.
 
+use crate::args::headings;
 use crate::filters::{FileLock, ParallelFill, Secrets, check_not_fixed, check_plain, warn_if_overfull};
 use crate::input::{InputArgs, check_not_output};
 use crate::pipeline::dedup;
@@ -13,35 +14,35 @@ use umbel::kind::Category;
 
 /// Add lines to a filter.
 ///
-/// The file is replaced as a whole when all lines have been read; until then, and if anything goes wrong before, it stays as it
-/// was. Two processes that add to the same filter wait for each other. Says so when the filter comes to hold more keys
-/// than it was made for.
+/// The file is replaced as a whole once all lines have been read. Until then, and after any error,
+/// it is unchanged. Processes that add to the same filter wait for each other. A warning is printed
+/// when the filter holds more keys than it was sized for.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel add seen.umbel today.txt
-  crawl | umbel add --new seen.umbel | process        only what was not there before")]
+  umbel add --new seen.umbel today.txt > new.txt      # lines not seen before")]
 pub struct Args {
-    /// The filter to add to
+    /// Filter to add to
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// Print the lines that were not there before, and only those
-    #[arg(long, conflicts_with = "json")]
-    new: bool,
-
-    /// Show each new line as soon as it is found; automatic when the input has nothing more at the moment
-    #[arg(long, requires = "new")]
-    line_buffered: bool,
-
-    /// Print the facts of the filter as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     secrets: Secrets,
 
-    #[command(flatten)]
-    input: InputArgs,
+    /// Print the lines that were not in the filter before
+    #[arg(long, conflicts_with = "json", help_heading = headings::OUTPUT)]
+    new: bool,
+
+    /// Print each new line as soon as it is found, not only when the input pauses
+    #[arg(long, requires = "new", help_heading = headings::OUTPUT)]
+    line_buffered: bool,
+
+    /// Print a description of the filter as JSON
+    #[arg(long, help_heading = headings::OUTPUT)]
+    json: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {

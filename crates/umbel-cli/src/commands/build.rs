@@ -1,6 +1,6 @@
-//! `umbel build`: a filter from lines.
+//! `umbel build`: builds a filter from lines.
 
-use crate::args::{names, number};
+use crate::args::{headings, names, number};
 use crate::filters::{
     DEFAULT_RATE, HashArgs, KindOptionArgs, ParallelFill, SaveArgs, SetBuilder, check_not_fixed,
     warn_if_overfull,
@@ -15,60 +15,68 @@ use umbel::literature::{Family, Literature};
 use umbel::sizing::KPolicy;
 use umbel::{Hasher, Kind};
 
-/// Build a filter from lines.
+/// Build a filter from the lines of files or a pipe.
 ///
-/// Without -n the filter is made for as many different keys as there turn out to be: small files are read twice, and else
-/// the digests of keys, eight bytes each, are kept until the end, on disk beyond 64 MiB. With -n nothing is kept. The same
-/// input and options give the same file, whatever the number of threads; and since the seed is fixed, filters built apart
-/// can be united. The kind fuse is the smallest, but needs all keys at once, in memory, and takes no more later: with -n
-/// too it is made for the keys there are.
+/// Without -n, the filter is sized for the distinct keys in the input: small files are read twice;
+/// otherwise the digests of all keys, eight bytes each, are held until the end, on disk beyond 64
+/// MiB. With -n, nothing is held. The kind fuse is the smallest, but it holds all keys in memory,
+/// is sized for them even with -n, and accepts no more later.
+///
+/// The same input and options produce the same file with any number of threads. The seed is fixed,
+/// so filters that were built separately can be united.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   seq 1000000 | umbel build -o million.umbel
   umbel build -p 0.1% -o seen.umbel access.log.gz access.log.1.gz
-  umbel build --csv --header -F email --lower --trim -o customers.umbel customers.csv
-  umbel build --like june.umbel -o july.umbel july.txt && umbel union june.umbel july.umbel -o both.umbel")]
+  umbel build --csv --header -F email --lower -o customers.umbel customers.csv
+  umbel build --like june.umbel -o july.umbel july.txt   # to unite with june")]
 pub struct Args {
-    #[command(flatten)]
-    writing: SaveArgs,
-
-    /// Make it for so many keys (default: as many as there are)
-    #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
+    /// Number of keys to size the filter for (default: the number of distinct keys in the input)
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
     capacity: Option<u64>,
 
-    /// The share of keys that were never added to which it may say yes [default: 1%]
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
+    /// False-positive rate: the share of absent keys that the filter reports as present
+    /// [default: 1%]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, help_heading = headings::FILTER)]
     fpr: Option<f64>,
 
-    /// The kind of filter
-    #[arg(long, default_value_t, value_parser = names::set_kind())]
+    /// Kind of filter
+    #[arg(long, default_value_t, value_parser = names::set_kind(), help_heading = headings::FILTER)]
     kind: Kind,
 
-    /// How the number of hash functions is rounded; the literature disagrees
-    #[arg(long, default_value_t, value_parser = names::policy())]
+    /// Maximum size of the filter; an error if -p needs more, otherwise it determines the rate
+    #[arg(long, value_name = "SIZE", value_parser = number::bytes, help_heading = headings::FILTER)]
+    max_bytes: Option<u64>,
+
+    /// Use the size, hash and seed of another filter, so that the two can be united
+    #[arg(
+        long,
+        value_name = "FILTER",
+        conflicts_with_all = ["capacity", "fpr", "kind", "policy", "max_bytes", "hash", "seed"],
+        help_heading = headings::FILTER
+    )]
+    like: Option<PathBuf>,
+
+    /// Rounding of the number of hash functions, on which the literature disagrees
+    #[arg(long, default_value_t, value_parser = names::policy(), help_heading = headings::FILTER)]
     policy: KPolicy,
+
+    /// Hash: fast, keyed or sealed; for the kind literature murmur2, murmur3, murmur3-double,
+    /// murmur3-enhanced, md5-indexed, md5-slices or sha1-slices
+    #[arg(long, value_parser = names::hash(), hide_possible_values = true, help_heading = headings::FILTER)]
+    hash: Option<String>,
 
     #[command(flatten)]
     options: KindOptionArgs,
 
-    /// Take no more memory than this; refused if -p asks for more, otherwise the rate is what it allows
-    #[arg(long, value_name = "SIZE", value_parser = number::bytes)]
-    max_bytes: Option<u64>,
-
-    /// The hash: fast, keyed or sealed; for the kind literature murmur2, murmur3, murmur3-double, murmur3-enhanced,
-    /// md5-indexed, md5-slices or sha1-slices
-    #[arg(long, value_parser = names::hash(), hide_possible_values = true)]
-    hash: Option<String>,
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     hashing: HashArgs,
 
-    /// The same shape, hash and seed as another filter, so that the two can be united
-    #[arg(long, value_name = "FILTER", conflicts_with_all = ["capacity", "fpr", "kind", "policy", "max_bytes", "hash", "seed"])]
-    like: Option<PathBuf>,
-
     #[command(flatten)]
-    input: InputArgs,
+    writing: SaveArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {

@@ -1,5 +1,6 @@
-//! `umbel check`: which lines may be members.
+//! `umbel check`: prints the lines that may be in a filter.
 
+use crate::args::headings;
 use crate::filters::{FilterGroup, Secrets};
 use crate::input::{InputArgs, Records, explain_swapped};
 use crate::pipeline::{Select, bit_runs};
@@ -8,62 +9,63 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::Answers;
 
-/// Print the lines that may be members of a filter.
+/// Print the lines that may be in a filter.
 ///
-/// Lines come out in the order of the input, whatever the number of threads. A line that is not printed is certainly not
-/// a member; one that is may be, with the rate that `umbel info` tells. Exit code 0 if a line was selected, 1 if none.
+/// A line that is not printed is certainly not in the filter. A printed line may be a false
+/// positive, at the rate that `umbel info` reports. Lines are printed in the order of the input
+/// with any number of threads. The exit code is 0 if a line was selected, 1 if none was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  umbel check seen.umbel new.txt                      lines that may have been seen
-  umbel check -v words.umbel essay.txt                words that are certainly not in the list
-  tail -f access.log | umbel check -d ' ' -F 1 bad.umbel
-  umbel check --tag bad.umbel --with worse.umbel hosts.txt")]
+  umbel check seen.umbel new.txt            # lines that may have been seen
+  umbel check -v words.umbel essay.txt      # lines that are certainly not words
+  umbel check --tag bad.umbel --with worse.umbel hosts.txt
+  tail -f access.log | umbel check -d ' ' -F 1 bad.umbel")]
 pub struct Args {
-    /// The filter to ask
+    /// Filter to query
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// Print the lines that are certainly not members instead
-    #[arg(short = 'v', long)]
+    /// Print the lines that are certainly not in the filter instead
+    #[arg(short = 'v', long, help_heading = headings::SEARCH)]
     invert: bool,
 
-    /// Print only how many lines there are
-    #[arg(short, long)]
-    count: bool,
-
-    /// Print nothing; stop at the first line and tell by the exit code
-    #[arg(short, long, conflicts_with = "count")]
-    quiet: bool,
-
-    /// Ask this filter too (repeatable); see --any, --all and --tag
-    #[arg(long = "with", value_name = "FILTER")]
+    /// Query this filter too (repeatable); see --any, --all and --tag
+    #[arg(long = "with", value_name = "FILTER", help_heading = headings::SEARCH)]
     others: Vec<PathBuf>,
 
-    /// A line is a member if it may be in any of the filters: the default
-    #[arg(long, conflicts_with = "all")]
+    /// Select lines that may be in any of the filters (default)
+    #[arg(long, conflicts_with = "all", help_heading = headings::SEARCH)]
     any: bool,
 
-    /// A line is a member if it may be in all of the filters
-    #[arg(long)]
+    /// Select lines that may be in all of the filters
+    #[arg(long, help_heading = headings::SEARCH)]
     all: bool,
 
-    /// Add a column with the filters that it may be in
-    #[arg(long, conflicts_with_all = ["invert", "count", "quiet"])]
-    tag: bool,
-
-    /// Print all lines, with a column that says maybe or no
-    #[arg(long, conflicts_with_all = ["invert", "count", "quiet"])]
-    label: bool,
-
-    /// Show each line as soon as it is found; automatic when the input has nothing more at the moment
-    #[arg(long)]
-    line_buffered: bool,
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     secrets: Secrets,
 
-    #[command(flatten)]
-    input: InputArgs,
+    /// Print only the number of selected lines
+    #[arg(short, long, help_heading = headings::OUTPUT)]
+    count: bool,
+
+    /// Print nothing and stop at the first selected line; only the exit code matters
+    #[arg(short, long, conflicts_with = "count", help_heading = headings::OUTPUT)]
+    quiet: bool,
+
+    /// Append a column with the filters that the line may be in
+    #[arg(long, conflicts_with_all = ["invert", "count", "quiet"], help_heading = headings::OUTPUT)]
+    tag: bool,
+
+    /// Print all lines, with a column that says maybe or no
+    #[arg(long, conflicts_with_all = ["invert", "count", "quiet"], help_heading = headings::OUTPUT)]
+    label: bool,
+
+    /// Print each line as soon as it is found, not only when the input pauses
+    #[arg(long, help_heading = headings::OUTPUT)]
+    line_buffered: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -101,7 +103,8 @@ impl Args {
         selected
     }
 
-    /// Returns the number of selected lines, and their output. With --label, all lines are selected.
+    /// Returns the number of selected lines, and their output. With --label, all lines are
+    /// selected.
     fn print(
         &self,
         records: &Records,

@@ -1,5 +1,6 @@
-//! `umbel union` and `umbel intersect`: one filter out of several.
+//! `umbel union` and `umbel intersect`: combine several filters into one.
 
+use crate::args::headings;
 use crate::args::meta::{self, entry};
 use crate::filters::{Secrets, Target, check_same_form, warn_if_overfull};
 use anyhow::{Context, Result};
@@ -9,23 +10,31 @@ use umbel::any::Stored;
 use umbel::file::Options;
 use umbel::kind::Category;
 
-/// Unite filters: the result holds the keys of all of them.
+/// Unite filters into one that holds the keys of all of them.
 ///
-/// It is exactly the filter that would have come from adding all keys to one. The filters need the same kind, size, hash
-/// and seed; `umbel build --like` makes them so. Metadata that is the same in all of them is kept.
+/// The result is the same as adding all keys to one filter. The filters must have the same kind,
+/// size, hash and seed, as `umbel build --like` ensures. Metadata that is the same in all filters
+/// is kept.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel union june.umbel july.umbel -o summer.umbel
+  umbel union june.umbel july.umbel --meta season=summer -o summer.umbel")]
 pub struct UnionArgs {
     #[command(flatten)]
     args: Args,
 }
 
-/// Intersect filters: the result holds the keys that are in all of them.
+/// Intersect filters into one that holds their common keys.
 ///
-/// It has no false negatives, and no more false positives than each of the filters; but it has more than a filter built
-/// from the common keys alone, because bits that different keys have set stay. For the same reason `umbel info` takes it
-/// for fuller than it is: ask `umbel compare` how many keys the filters share. The filters need the same kind, size, hash
-/// and seed; `umbel build --like` makes them so. Metadata that is the same in all of them is kept.
+/// The result has no false negatives, and at most as many false positives as each of the filters.
+/// It has more than a filter built from the common keys alone, because bits that were set by
+/// different keys remain. For the same reason `umbel info` overestimates its number of keys: `umbel
+/// compare` estimates how many keys the filters share. The filters must have the same kind, size,
+/// hash and seed, as `umbel build --like` ensures. Metadata that is the same in all filters is
+/// kept.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel intersect june.umbel july.umbel -o both.umbel")]
 pub struct IntersectArgs {
     #[command(flatten)]
     args: Args,
@@ -33,19 +42,19 @@ pub struct IntersectArgs {
 
 #[derive(clap::Args)]
 struct Args {
-    /// The filters
+    /// Filters to combine
     #[arg(value_name = "FILTER", num_args = 2.., required = true)]
     filters: Vec<PathBuf>,
 
     #[command(flatten)]
-    target: Target,
-
-    /// Metadata of the result (repeatable)
-    #[arg(long, value_name = "NAME=VALUE", value_parser = entry)]
-    meta: Vec<(String, String)>,
+    secrets: Secrets,
 
     #[command(flatten)]
-    secrets: Secrets,
+    target: Target,
+
+    /// Store a name and a value with the result (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = entry, help_heading = headings::OUTPUT)]
+    meta: Vec<(String, String)>,
 }
 
 pub fn union(args: &UnionArgs) -> Result<ExitCode> {

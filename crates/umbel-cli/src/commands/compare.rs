@@ -1,5 +1,6 @@
-//! `umbel compare`: how much filters have in common.
+//! `umbel compare`: estimates how many keys filters share.
 
+use crate::args::headings;
 use crate::filters::{Secrets, check_same_form};
 use crate::report::{Columns, Rows};
 use crate::terminal::output;
@@ -12,26 +13,30 @@ use umbel::file::ReadOnly;
 use umbel::kind::Category;
 use umbel::sizing::estimate::Overlap;
 
-/// Compare filters: how many keys each holds, how many they share, how similar they are.
+/// Estimate how many keys filters hold and share.
 ///
-/// Everything is estimated from the bits and given with its standard error. Two filters are told about in full; of more,
-/// a matrix shows the similarity (Jaccard) of each pair. The filters need the same kind, size, hash and seed.
+/// All figures are estimated from the bits and printed with their standard errors. Two filters are
+/// described in full; for more, a matrix shows the Jaccard similarity of each pair. The filters
+/// must have the same kind, size, hash and seed, as `umbel build --like` ensures.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel compare june.umbel july.umbel
+  umbel compare --containment june.umbel july.umbel august.umbel")]
 pub struct Args {
-    /// The filters
+    /// Filters to compare
     #[arg(value_name = "FILTER", num_args = 2.., required = true)]
     filters: Vec<PathBuf>,
 
-    /// Show in the matrix which share of each row's keys is in each column's filter, instead of the similarity
-    #[arg(long)]
+    #[command(flatten)]
+    secrets: Secrets,
+
+    /// In the matrix, show the share of each row's keys that are in each column's filter
+    #[arg(long, help_heading = headings::OUTPUT)]
     containment: bool,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
-
-    #[command(flatten)]
-    secrets: Secrets,
 }
 
 /// Two filters and their overlap, with the names that scripts rely on.

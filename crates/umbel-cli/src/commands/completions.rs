@@ -1,4 +1,4 @@
-//! `umbel completions`: so that the shell can complete commands and options.
+//! `umbel completions`: scripts that complete commands and options in a shell.
 
 use crate::cli::Cli;
 use crate::terminal::output;
@@ -7,13 +7,15 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use std::process::ExitCode;
 
-/// Print what a shell needs to complete commands and options.
+/// Print a script for completing commands and options.
 ///
-/// For bash: `umbel completions bash > ~/.local/share/bash-completion/completions/umbel`. For zsh put it as `_umbel` into
-/// a directory of `$fpath`, for fish into `~/.config/fish/completions/umbel.fish`.
+/// For zsh, save the script as `_umbel` in a directory of `$fpath`.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel completions bash > ~/.local/share/bash-completion/completions/umbel
+  umbel completions fish > ~/.config/fish/completions/umbel.fish")]
 pub struct Args {
-    /// The shell
+    /// Shell to complete in
     shell: Shell,
 }
 

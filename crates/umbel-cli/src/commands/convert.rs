@@ -1,6 +1,6 @@
-//! `umbel convert`: a filter of another kind, where that is sound.
+//! `umbel convert`: converts a filter to another kind.
 
-use crate::args::names;
+use crate::args::{headings, names};
 use crate::filters::{Secrets, Target};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
@@ -9,26 +9,29 @@ use umbel::any::Stored;
 use umbel::kind::Category;
 use umbel::{AnyFilter, Kind};
 
-/// Change the kind of a filter, where that is sound.
+/// Convert a filter to another kind, if that is possible.
 ///
-/// A counting, deletable or Floom filter becomes the standard filter of the same keys, which takes less memory and forgets
-/// nothing any more. A filter does not hold its keys, only cells at places that depend on its kind, so other conversions
-/// are impossible; then it says why. To the same kind, the filter is copied.
+/// A counting, deletable or Floom filter can become the standard filter of the same keys, which
+/// takes less memory but does not support removal. A filter does not hold its keys, and the
+/// positions of its cells depend on its kind, so other conversions are refused. Converting to the
+/// same kind copies the filter.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel convert sessions.umbel --kind standard -o final.umbel")]
 pub struct Args {
-    /// The filter
+    /// Filter to convert
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// The kind to convert to
-    #[arg(long, value_parser = names::set_kind())]
+    /// Kind to convert to
+    #[arg(long, value_parser = names::set_kind(), help_heading = headings::FILTER)]
     kind: Kind,
 
     #[command(flatten)]
-    target: Target,
+    secrets: Secrets,
 
     #[command(flatten)]
-    secrets: Secrets,
+    target: Target,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -41,7 +44,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         (Stored::Set(AnyFilter::Deletable(filter)), Kind::Standard) => filter.to_standard()?.into(),
         (Stored::Set(AnyFilter::Floom(filter)), Kind::Standard) => filter.to_standard()?.into(),
         (_, kind) => bail!(
-            "{} {from} filter cannot become {} {kind} one: it does not hold its keys, and the two kinds keep their bits at different places; build it anew from the keys with `umbel build --kind {kind}`",
+            "{} {from} filter cannot become {} {kind} one: it does not hold its keys, and the two kinds keep their bits at different places; build it again from the keys with `umbel build --kind {kind}`",
             from.article(),
             kind.article()
         ),

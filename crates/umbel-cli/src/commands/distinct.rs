@@ -1,6 +1,6 @@
-//! `umbel distinct`: the number of different lines.
+//! `umbel distinct`: the number of distinct lines.
 
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::filters::sketches::{SketchArgs, SketchInputs};
 use crate::filters::{DistinctCounter, new_distinct};
 use crate::pipeline;
@@ -12,23 +12,24 @@ use std::process::ExitCode;
 use umbel::Kind;
 use umbel::sketch::Distinct;
 
-/// Count the different lines, in little memory, and save the count so that it can be united.
+/// Estimate the number of distinct lines in little memory.
 ///
-/// Prints an estimate and its standard error: two thirds of all estimates are off by less than that, and 95 % by less than
-/// twice that. Without --error it is 0.2 % of the count, and less if there are few lines; the memory is 256 KiB for each
-/// thread, however many lines there are (HyperLogLog).
+/// Prints an estimate and its standard error: two thirds of all estimates are off by less than the
+/// standard error, and 95 % by less than twice that. By default it is 0.2 % of the count, and less
+/// if there are few lines. Each thread takes 256 KiB, however many lines there are (HyperLogLog).
 ///
-/// -o saves the sketch behind the count. An input that is a saved sketch stands for the lines that it was made from, so
-/// lines that come in several inputs count once. Sketches that are united need the same --error and the same hash.
+/// -o saves the sketch behind the estimate. A saved sketch can be an input in place of the lines
+/// that it was made from, so lines that occur in several inputs count once. Sketches that are
+/// united must have the same --error and the same hash.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  umbel distinct -d ' ' -F 1 access.log               visitors of a day
+  umbel distinct -d ' ' -F 1 access.log         # distinct visitors of a day
   umbel distinct -o monday.umbel monday.txt
-  umbel distinct monday.umbel tuesday.umbel           of both days, without their lines
+  umbel distinct monday.umbel tuesday.umbel     # of both days together
   umbel distinct monday.umbel wednesday.txt")]
 pub struct Args {
-    /// Allow this standard error, as a share of the count, from 0.03 % on [default: 0.2 %]
-    #[arg(long, value_name = "RATE", value_parser = number::rate)]
+    /// Standard error, as a share of the count, at least 0.03 % [default: 0.2 %]
+    #[arg(long, value_name = "RATE", value_parser = number::rate, help_heading = headings::FILTER)]
     error: Option<f64>,
 
     #[command(flatten)]
@@ -76,7 +77,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// Makes an empty sketch: of the precision that --error asks for, or else of that of the first saved one.
+    /// Makes an empty sketch with the precision of --error, or else of the first saved sketch.
     fn empty(&self, saved: Option<&Distinct>) -> Result<Distinct> {
         let empty = match (self.error, saved) {
             (Some(error), _) => Distinct::with_error(error)?,

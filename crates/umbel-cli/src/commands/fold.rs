@@ -1,6 +1,6 @@
-//! `umbel fold`: the same keys in half the memory.
+//! `umbel fold`: folds a filter in half.
 
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::filters::{Secrets, Target, warn_if_overfull};
 use crate::report::percent;
 use crate::terminal::output::warn;
@@ -10,30 +10,40 @@ use std::process::ExitCode;
 use umbel::AnyFilter;
 use umbel::kind::Category;
 
-/// Shrink a filter that turned out too large: fold it in half, once or more.
+/// Shrink a filter that is too large, by folding it in half.
 ///
-/// A folded filter holds the same keys in half the memory, at a higher rate. With -p it is folded as often as its rate
-/// stays within the one given and its size is even, so that a filter built for far more keys than came shrinks towards what
-/// it needs: three times at least, six for the kind standard.
+/// A folded filter holds the same keys in half the memory, at a higher rate. With -p the filter is
+/// folded as often as its rate stays within RATE and its size is even, so that a filter built for
+/// far too many keys shrinks towards the size it needs. Every filter can be folded at least three
+/// times, one of the kind standard six times.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel fold -p 1% large.umbel -o small.umbel
+  umbel fold --times 2 large.umbel -o quarter.umbel")]
 pub struct Args {
-    /// The filter
+    /// Filter to fold
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// Fold so often
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "fpr")]
+    /// Number of times to fold
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        conflicts_with = "fpr",
+        help_heading = headings::FILTER
+    )]
     times: u32,
 
     /// Fold as often as the rate stays within RATE
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, help_heading = headings::FILTER)]
     fpr: Option<f64>,
 
     #[command(flatten)]
-    target: Target,
+    secrets: Secrets,
 
     #[command(flatten)]
-    secrets: Secrets,
+    target: Target,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -41,7 +51,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let loaded = args.secrets.map_verified(&args.filter, Category::Set)?;
     let options = loaded.options();
     let whole = loaded.filter.into_kind::<AnyFilter>()?;
-    // The file is not copied: the first fold reads it where it lies.
+    // The first fold reads the mapped file, so no copy is needed.
     let mut folded: Option<AnyFilter> = None;
     match args.fpr {
         None => {

@@ -1,5 +1,6 @@
-//! `umbel grep`: lines that hold a text, in files that may hold it.
+//! `umbel grep`: prints the lines that contain a text.
 
+use crate::args::headings;
 use crate::documents::search::{Search, SearchOptions};
 use crate::terminal::output;
 use anyhow::{Result, bail};
@@ -10,85 +11,92 @@ use std::process::ExitCode;
 use umbel_text::index::{self, Index, Look, Selection};
 use umbel_text::search::Pattern;
 
-/// Print the lines with a text, reading only the files that may hold it.
+/// Print the lines that contain a text, reading few files.
 ///
-/// Prints what `grep -rF` prints, for gzip and zstd what their text has, but skips the files and blocks that the index of
-/// the directory rules out: DIR.idx beside it, made by `umbel index build DIR`, or --index. Files that are new or have
-/// changed since are read. An index of words can rule out files by the whole words of STRING: with -w by all of them,
-/// without by those that STRING shows to end on both sides, as `disk` in `[disk full`. When it cannot tell, or there is no
-/// index, everything is read, and a message says so.
+/// Prints the same lines as `grep -rF`, and decompresses gzip and zstd, but skips the files and
+/// blocks that an index rules out. The index is DIR.idx beside the directory, as written by `umbel
+/// index build DIR`, or the one of --index. Files that are new or have changed since are read.
 ///
-/// What belongs to a word is a letter, digit or underscore of any language, unless none is set (LANG, LC_ALL): then of ASCII,
-/// as for grep. A file with a zero byte counts as binary: that it matches is all that is printed. Exit codes: 0 a line was found, 1
-/// none was, 2 something could not be read.
+/// An index of words rules out files by the whole words of STRING. With -w these are all its words;
+/// without -w only those that STRING itself delimits on both sides, such as `disk` in `[disk full`.
+/// If there is no such word, or no index, all files are read, and a message says so.
+///
+/// A word consists of letters, digits and underscores of any language; if no language is set (LANG,
+/// LC_ALL), only of ASCII ones, as in grep. A file with a zero byte is binary, and only the fact
+/// that it matches is printed. Exit codes: 0 a line was found, 1 none was, 2 something could not be
+/// read.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel index build logs && umbel grep -w timeout logs
+  umbel grep -wn 'disk full' logs
+  umbel grep -wil warning logs              # names of files, ignoring case")]
 pub struct Args {
-    /// The text, exactly as it stands; several lines are several texts, any of which is looked for
+    /// Text to find, exactly as written; each line of it is a separate text
     #[arg(value_name = "STRING")]
     pattern: String,
 
-    /// Directories, or files [default: the current directory]
+    /// Directories or files [default: the current directory]
     #[arg(value_name = "DIR|FILE")]
     places: Vec<PathBuf>,
 
-    /// The index to use
-    #[arg(long, value_name = "INDEX", conflicts_with = "no_index")]
-    index: Option<PathBuf>,
-
-    /// Read everything
-    #[arg(long)]
-    no_index: bool,
-
-    /// Only where no letter, digit or underscore stands before or behind it
-    #[arg(short, long)]
+    /// Match only whole words
+    #[arg(short, long, help_heading = headings::SEARCH)]
     word_regexp: bool,
 
-    /// Capital and small letters are the same
-    #[arg(short, long)]
+    /// Ignore case
+    #[arg(short, long, help_heading = headings::SEARCH)]
     ignore_case: bool,
 
+    /// Use this index
+    #[arg(long, value_name = "INDEX", conflicts_with = "no_index", help_heading = headings::SEARCH)]
+    index: Option<PathBuf>,
+
+    /// Use no index: read all files
+    #[arg(long, help_heading = headings::SEARCH)]
+    no_index: bool,
+
+    /// Treat binary files as text
+    #[arg(short = 'a', long, help_heading = headings::SEARCH)]
+    text: bool,
+
+    /// Accepted for compatibility with grep; directories are always searched recursively
+    #[arg(short = 'r', long, hide = true, help_heading = headings::SEARCH)]
+    recursive: bool,
+
+    /// Accepted for compatibility with grep; the text is always a fixed string
+    #[arg(short = 'F', long, hide = true, help_heading = headings::SEARCH)]
+    fixed_strings: bool,
+
     /// Print the number of each line before it
-    #[arg(short = 'n', long)]
+    #[arg(short = 'n', long, help_heading = headings::OUTPUT)]
     line_number: bool,
 
-    /// Print only the names of files with such lines
-    #[arg(short = 'l', long, conflicts_with = "count")]
+    /// Print only the names of files with matching lines
+    #[arg(short = 'l', long, conflicts_with = "count", help_heading = headings::OUTPUT)]
     files_with_matches: bool,
 
-    /// Print only how many such lines each file has
-    #[arg(short, long)]
+    /// Print only the number of matching lines of each file
+    #[arg(short, long, help_heading = headings::OUTPUT)]
     count: bool,
 
-    /// Print nothing: the exit code tells
-    #[arg(short, long)]
+    /// Print nothing; only the exit code matters
+    #[arg(short, long, help_heading = headings::OUTPUT)]
     quiet: bool,
 
-    /// Print no more than this many lines of each file
-    #[arg(short, long, value_name = "N")]
+    /// Print at most N lines of each file
+    #[arg(short, long, value_name = "N", help_heading = headings::OUTPUT)]
     max_count: Option<u64>,
 
-    /// Print the name of the file before each line, for a single file too
-    #[arg(short = 'H', long)]
+    /// Print the name of the file before each line, even for a single file
+    #[arg(short = 'H', long, help_heading = headings::OUTPUT)]
     with_filename: bool,
 
     /// Print lines without the names of their files
-    #[arg(long, conflicts_with = "with_filename")]
+    #[arg(long, conflicts_with = "with_filename", help_heading = headings::OUTPUT)]
     no_filename: bool,
 
-    /// What grep would be told, and is so anyway
-    #[arg(short = 'r', long, hide = true)]
-    recursive: bool,
-
-    /// What grep would be told, and is so anyway
-    #[arg(short = 'F', long, hide = true)]
-    fixed_strings: bool,
-
-    /// Take binary files for text
-    #[arg(short = 'a', long)]
-    text: bool,
-
-    /// Tell at the end how much was read
-    #[arg(long)]
+    /// Report at the end how much was read
+    #[arg(long, help_heading = headings::OUTPUT)]
     stats: bool,
 }
 
@@ -124,7 +132,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     search.finish(args.stats)
 }
 
-/// Returns whether only ASCII letters count as letters, as for grep: when no environment variable sets a language.
+/// Returns whether only ASCII letters count as letters, as for grep: when no environment variable
+/// sets a language.
 fn language_is_unset() -> bool {
     let set =
         ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os).find(|set| !set.is_empty());
@@ -148,14 +157,15 @@ fn select(args: &Args, place: &Path, texts: &[&str], look: Look) -> Result<Selec
             }
         };
         output::warn(format_args!(
-            "the index {} cannot tell, so all files are read: {reason}",
+            "the index {} cannot rule out files, so all are read: {reason}",
             path.display()
         ));
     }
     Ok(index.select_under(&query, place)?)
 }
 
-/// Opens the index of a place. Without --index, an index that cannot be used is reported, and everything is read.
+/// Opens the index of a place. Without --index, an index that cannot be used is reported, and
+/// everything is read.
 fn open_index(args: &Args, place: &Path) -> Result<Option<(PathBuf, Index)>> {
     let shown = place.display();
     if let Some(path) = &args.index {

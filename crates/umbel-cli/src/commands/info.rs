@@ -1,5 +1,6 @@
-//! `umbel info`: what is in a filter.
+//! `umbel info`: describes filters.
 
+use crate::args::headings;
 use crate::report::FilterReport;
 use crate::system::{clock, signals};
 use crate::terminal::exit::FAILED;
@@ -10,26 +11,31 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel::file::{self, Examined};
 
-/// Tell what is in a filter or sketch: its kind and shape, its keys, how full it is, its rate.
+/// Show the kind, size, keys and rate of a filter or sketch.
 ///
-/// Its hash and its metadata are printed too. No secret is needed. Every checksum of the file is verified on the way, since the report is counted from its bits;
-/// a damaged file is named, the others are told about all the same, and the exit code is 2.
+/// The fill, the hash and the metadata are printed too. No secret is needed. All checksums are
+/// verified. A damaged file is reported, the other files are still described, and the exit code is
+/// 2.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel info seen.umbel
+  umbel info --json june.umbel july.umbel
+  umbel info --verify june.umbel july.umbel || echo 'damaged'")]
 pub struct Args {
-    /// The filters
+    /// Filters or sketches
     #[arg(value_name = "FILTER", required = true)]
     filters: Vec<PathBuf>,
 
-    /// Verify every checksum and say only whether the files are intact
-    #[arg(long)]
+    /// Verify every checksum and print only whether the files are intact
+    #[arg(long, help_heading = headings::OUTPUT)]
     verify: bool,
 
     /// Show how full each part of the filter is
-    #[arg(long, conflicts_with_all = ["json", "verify"])]
+    #[arg(long, conflicts_with_all = ["json", "verify"], help_heading = headings::OUTPUT)]
     bits: bool,
 
-    /// Print JSON, one line per filter
-    #[arg(long)]
+    /// Print one line of JSON per filter
+    #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
 }
 

@@ -1,6 +1,6 @@
 //! `umbel key`: secrets for keyed and sealed filters.
 
-use crate::args::names;
+use crate::args::{headings, names};
 use crate::filters::NewKey;
 use crate::terminal::output;
 use anyhow::Result;
@@ -8,8 +8,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::hash::Strength;
 
-/// Make secrets for keyed and sealed filters.
+/// Create secrets for keyed and sealed filters.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel key new secret.key
+  umbel build --hash keyed --key-file secret.key -o words.umbel words.txt
+  umbel check --key-file secret.key words.umbel essay.txt")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,
@@ -20,19 +24,28 @@ enum Command {
     New(NewArgs),
 }
 
-/// Make a new secret and write it to a file that only you can read.
+/// Create a random secret in a file that only its owner can read.
 ///
-/// A keyed hash keeps others from crafting false positives; a sealed one also keeps the set itself from whoever holds
-/// the filter. Without the file a filter built with it cannot be asked: keep a copy in a safe place. The tag that is
-/// printed names the secret without giving it away; `umbel info` shows the same.
+/// A keyed hash prevents others from crafting false positives. A sealed hash also hides the set
+/// from anyone who obtains the filter. A filter cannot be queried without its secret, so keep a
+/// copy of the file in a safe place. The printed tag identifies the secret without revealing it;
+/// `umbel info` shows the same tag.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel key new secret.key
+  umbel key new --hash sealed sealed.key")]
 struct NewArgs {
-    /// The file to write; it must not exist
+    /// File to create; it must not exist
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// What it is for
-    #[arg(long, default_value_t = Strength::Keyed, value_parser = names::secret_hash())]
+    /// Hash that the secret is for
+    #[arg(
+        long,
+        default_value_t = Strength::Keyed,
+        value_parser = names::secret_hash(),
+        help_heading = headings::FILTER
+    )]
     hash: Strength,
 }
 

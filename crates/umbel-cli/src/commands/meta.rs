@@ -1,5 +1,6 @@
-//! `umbel meta`: names and values that travel with a filter.
+//! `umbel meta`: reads and changes the metadata of a filter.
 
+use crate::args::headings;
 use crate::args::meta::{self, entry};
 use crate::filters::FileLock;
 use crate::system::signals;
@@ -10,26 +11,32 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::file;
 
-/// Read and set the metadata of a filter.
+/// Read or change the metadata of a filter.
 ///
-/// Without a name, all of it is printed; with a name, its value, and the exit code is 1 if it has none. Entries written
-/// as name=value are set, and the file is replaced as a whole. No secret is needed.
+/// Without a name, all entries are printed. With a name, its value is printed, and the exit code is
+/// 1 if there is none. Entries written as name=value are set, and the file is replaced as a whole.
+/// No secret is needed.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel meta seen.umbel                         # all entries
+  umbel meta seen.umbel source=crawl day=2026-01-31
+  umbel meta seen.umbel source                  # the value of one entry
+  umbel meta seen.umbel --unset day")]
 pub struct Args {
-    /// The filter
+    /// Filter
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// A name to read, or entries to set
+    /// Name to read, or entries to set
     #[arg(value_name = "NAME|NAME=VALUE")]
     entries: Vec<String>,
 
     /// Remove an entry (repeatable)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = headings::FILTER)]
     unset: Vec<String>,
 
-    /// Print all metadata as JSON
-    #[arg(long, conflicts_with_all = ["entries", "unset"])]
+    /// Print all entries as JSON
+    #[arg(long, conflicts_with_all = ["entries", "unset"], help_heading = headings::OUTPUT)]
     json: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One file per command: its options, and the steps that it takes. Everything that commands share lives in other folders.
+//! One file per command: its options and its steps. Code that commands share is in other folders.
 
 pub mod add;
 pub mod build;

@@ -1,7 +1,7 @@
-//! `umbel plan`: a filter before it is built.
+//! `umbel plan`: computes the size, capacity or rate of a filter.
 
 use crate::args::names::{self, kinds_of};
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::filters::{DEFAULT_NOISE, DEFAULT_RATE, KindOptionArgs, MultisetArgs};
 use crate::report::{Columns, PlanReport, Rows, percent, size};
 use crate::terminal::output;
@@ -13,60 +13,71 @@ use umbel::sizing::{Given, KPolicy};
 use umbel::spec::plan;
 use umbel::{Kind, Plan, Spec};
 
-/// Find the size of a filter, or its capacity, or its rate.
+/// Compute the size, capacity or rate of a filter to build.
 ///
-/// Any of keys (-n), rate (-p), bits (-m) and hash functions (-k) that suffice give the rest: -n 1e6 -p 1%, or -m 64MiB
-/// -p 0.1%, or -n 1e6 -m 1MiB; -n or -m alone means a rate of 1%. What is planned for -n and -p is what `umbel build` builds. The
-/// kind is blocked unless -k is given, which a blocked filter only has in eights.
+/// Give any sufficient combination of keys (-n), rate (-p), bits (-m) and hash functions (-k), and
+/// the rest is computed: -n 1e6 -p 1%, -m 64MiB -p 0.1%, or -n 1e6 -m 1MiB. With -n or -m alone the
+/// rate is 1%. With -n and -p the result is exactly the filter that `umbel build` builds. The kind
+/// is blocked, or standard if -k is given, since the blocked kind uses multiples of eight hash
+/// functions.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  umbel plan -n 1e9 -p 0.1%                  how much memory do a billion keys need?
-  umbel plan -m 64MiB -p 1%                  how many keys fit into 64 MiB?
+  umbel plan -n 1e9 -p 0.1%               # the memory of a billion keys
+  umbel plan -m 64MiB -p 1%               # the number of keys that fit
   umbel plan -n 58110 -p 0.04 --kind standard
-  umbel plan -n 1e6 -p 1% --compare          all kinds of sets side by side
+  umbel plan -n 1e6 -p 1% --compare       # all kinds of sets side by side
   umbel plan --kind bloomier -n 1e6 --values 5
   umbel plan --kind multi-resolution -n 1e7 --keys 1e5")]
 pub struct Args {
-    /// The number of keys
-    #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
+    /// Number of keys
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
     capacity: Option<u64>,
 
-    /// The false-positive rate
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
+    /// False-positive rate
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, help_heading = headings::FILTER)]
     fpr: Option<f64>,
 
-    /// The number of bits; sizes in bytes as 64MiB are understood
-    #[arg(short = 'm', long, value_name = "BITS", value_parser = number::bits)]
+    /// Number of bits, or a size in bytes such as 64MiB
+    #[arg(short = 'm', long, value_name = "BITS", value_parser = number::bits, help_heading = headings::FILTER)]
     bits: Option<u64>,
 
-    /// The number of hash functions, that is of bits per key that are set
-    #[arg(short = 'k', long, value_name = "K")]
+    /// Number of hash functions, which is the number of bits that a key sets
+    #[arg(short = 'k', long, value_name = "K", help_heading = headings::FILTER)]
     hashes: Option<u32>,
 
-    /// The kind of filter
-    #[arg(long, conflicts_with = "compare", value_parser = names::planned_kind())]
+    /// Kind of filter
+    #[arg(
+        long,
+        conflicts_with = "compare",
+        value_parser = names::planned_kind(),
+        help_heading = headings::FILTER
+    )]
     kind: Option<Kind>,
 
-    /// How the number of hash functions is rounded; the literature disagrees
-    #[arg(long, default_value_t, value_parser = names::policy())]
+    /// Rounding of the number of hash functions, on which the literature disagrees
+    #[arg(long, default_value_t, value_parser = names::policy(), help_heading = headings::FILTER)]
     policy: KPolicy,
+
+    /// Map: number of different values, or 0..N for the integers up to N [default: 256]
+    #[arg(long, value_name = "N|0..N", value_parser = values, help_heading = headings::FILTER)]
+    values: Option<u64>,
 
     #[command(flatten)]
     options: KindOptionArgs,
 
-    /// Of a map: how many values there can be, or 0..N for the integers up to N [default: 256]
-    #[arg(long, value_name = "N|0..N", value_parser = values)]
-    values: Option<u64>,
-
     #[command(flatten)]
     multiset: MultisetArgs,
 
-    /// All kinds of sets side by side
-    #[arg(long, conflicts_with_all = ["values", "keys", "groups", "levels"])]
+    /// Compare all kinds of sets
+    #[arg(
+        long,
+        conflicts_with_all = ["values", "keys", "groups", "levels"],
+        help_heading = headings::OUTPUT
+    )]
     compare: bool,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
 }
 
@@ -74,7 +85,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let kind = args.kind.unwrap_or(if args.hashes.is_some() { Kind::Standard } else { Kind::Blocked });
     let mut given = Given { n: args.capacity, p: args.fpr, m: args.bits, k: args.hashes };
     if given.n.is_none() && given.m.is_none() {
-        bail!("say how many keys (-n) or how many bits (-m): nothing else tells the size of a filter");
+        bail!("give the number of keys (-n) or of bits (-m): nothing else determines the size of a filter");
     }
     if given.p.is_none() && given.k.is_none() && (given.n.is_none() || given.m.is_none()) {
         given.p = Some(if kind.category() == Category::Multiset { DEFAULT_NOISE } else { DEFAULT_RATE });

@@ -1,6 +1,6 @@
-//! `umbel proxy`: a web cache that shares what it has with others.
+//! `umbel proxy`: a caching web proxy that shares its cache with peers.
 
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::system::signals;
 use crate::terminal::output;
 use anyhow::{Context, Result, bail};
@@ -16,87 +16,151 @@ use umbel_cache::proxy::{AdmissionPolicy, Limits, Options, PeerUrl, Proxy};
 use umbel_cache::store::{self, Store};
 use umbel_net::network::Prefix;
 
-/// Run a caching web proxy that shares what it has with others.
+/// Run a caching web proxy that shares its cache with peers.
 ///
-/// Programs use it when http_proxy says where it is. Pages that may be kept are kept in a folder, which outlives the program;
-/// no other process can use it meanwhile. What may be kept, for how long and for whom is what HTTP says (RFC 9111).
+/// Programs use the proxy if the environment variable http_proxy is its address. Responses are
+/// stored in a directory that survives a restart; only one process at a time can use it. Storage
+/// follows the rules of HTTP caching (RFC 9111).
 ///
-/// Peers are other proxies of this kind, or Squids that tell what they have by cache digests. They tell each other every few
-/// seconds what they have, a few bits for each page, and only what has changed. A page that is not here is asked for only
-/// where it may be; a peer that does not have it after all costs a question, and one that is slow its time limit. Then the
-/// origin is asked, as it is for pages that nobody has.
+/// Peers are other umbel proxies, or Squid proxies that publish cache digests. Every few seconds,
+/// peers exchange summaries of their caches, a few bits per stored response, and only the changes.
+/// A request that cannot be answered from the cache goes only to peers that may have the response.
+/// A peer that does not have it after all costs one request, and a slow one its time limit; then
+/// the request goes to the origin, as it does for responses that no peer has.
 ///
-/// Squid can be a peer the other way round, too: cache_peer HOST sibling PORT 0 no-query, and both minimum_direct_rtt 0 and
-/// minimum_direct_hops 0, or it goes straight to every origin that is near. It tells what it has only if it has a cache_dir, and
-/// anew every digest_rebuild_period, which is an hour.
+/// Squid can use this proxy as a peer with cache_peer HOST sibling PORT 0 no-query, and both
+/// minimum_direct_rtt 0 and minimum_direct_hops 0; otherwise it contacts nearby origins directly.
+/// It publishes a digest only if it has a cache_dir, and rebuilds it every digest_rebuild_period,
+/// by default an hour.
 ///
-/// Only this machine can use it, unless --allow says otherwise. Who comes from elsewhere does not reach services that are
-/// for this machine only, nor pages of theirs that were kept. Connections that programs make through it, with CONNECT, are
-/// passed on as they are.
+/// Only this machine can use the proxy, unless --allow is given. Clients on other machines cannot
+/// reach services that are only for this machine, nor stored responses of them. CONNECT tunnels are
+/// forwarded unchanged.
 ///
-/// What it has done is at http://ADDRESS/umbel/, and in JSON at http://ADDRESS/umbel/stats. What goes wrong is told on
-/// standard error. How a page was answered is in its header Cache-Status. PURGE removes a page, for those on this machine.
-/// SIGTERM and SIGINT end it, after five seconds at most for those who are being answered; SIGHUP has it open its access log
-/// anew.
+/// Statistics are at http://ADDRESS/umbel/, and in JSON at http://ADDRESS/umbel/stats. Errors are
+/// printed on standard error. The Cache-Status header explains each response. PURGE removes a
+/// stored response, if it comes from this machine. SIGTERM and SIGINT stop the proxy, after at most
+/// five seconds for requests in progress; SIGHUP reopens the access log.
 #[derive(clap::Args)]
-#[command(after_help = "Exit codes: 0 told to end, 2 something went wrong.")]
+#[command(after_help = "Examples:
+  umbel proxy --cache-dir cache
+  umbel proxy --cache-dir cache --peer http://10.0.0.2:3128 --max-cache 10GiB
+  umbel proxy --cache-dir cache --listen 0.0.0.0:3128 --allow 192.0.2.0/24
+
+Exit codes: 0 stopped by a signal, 2 an error occurred.")]
 pub struct Args {
-    /// Where to listen; port 0 is any that is free
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3128", value_parser = address)]
+    /// Address to listen on; port 0 means any free port
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:3128",
+        value_parser = address,
+        help_heading = headings::SERVER
+    )]
     listen: SocketAddr,
 
-    /// The folder where pages are kept
-    #[arg(long, value_name = "DIR")]
-    cache_dir: PathBuf,
-
-    /// Another proxy, as http://HOST:PORT (repeatable)
-    #[arg(long, value_name = "URL")]
-    peer: Vec<PeerUrl>,
-
-    /// How often peers are asked what they have
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = number::time)]
-    summary_every: Duration,
-
-    /// The most bytes of pages on disk; each takes up to a block of the disk more
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = number::bytes)]
-    max_cache: u64,
-
-    /// No larger page is kept, and none that takes more than half of the cache
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = number::bytes)]
-    max_object: u64,
-
-    /// The most bytes of pages in memory, besides the headers of all that are kept
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = number::bytes)]
-    memory: u64,
-
-    /// Which pages are kept: all, or second-hit for those that were asked for before
-    #[arg(long, value_name = "WHICH", default_value = "all", value_parser = ["all", "second-hit"], hide_possible_values = true)]
-    admit: String,
-
-    /// Who may use it besides this machine, as 192.0.2.0/24 or 2001:db8::/32 (repeatable)
-    #[arg(long, value_name = "NET", value_parser = network)]
+    /// Network that may use the proxy besides this machine, such as 192.0.2.0/24 or 2001:db8::/32
+    /// (repeatable)
+    #[arg(long, value_name = "NET", value_parser = network, help_heading = headings::SERVER)]
     allow: Vec<Prefix>,
 
-    /// Another address for /umbel/ and /umbel/stats, which are then not where the proxy listens
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
-    manage: Option<SocketAddr>,
+    /// Maximum number of clients at a time
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1000",
+        value_parser = number::count,
+        help_heading = headings::SERVER
+    )]
+    max_clients: u64,
 
-    /// A line for every answer is added to this file, in the form of Squid's access log; bytes are those of bodies, and tunnels
-    /// have theirs when they begin
-    #[arg(long, value_name = "FILE")]
-    access_log: Option<PathBuf>,
-
-    /// How long all peers together may take for one page
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = number::time)]
-    peer_timeout: Duration,
-
-    /// How long an origin may take to begin with its answer
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = number::time)]
+    /// Time limit for the first byte of an origin's response
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "60s",
+        value_parser = number::time,
+        help_heading = headings::SERVER
+    )]
     origin_timeout: Duration,
 
-    /// The most clients at once
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = number::count)]
-    max_clients: u64,
+    /// Serve /umbel/ and /umbel/stats at this address instead of --listen
+    #[arg(long, value_name = "ADDRESS", value_parser = address, help_heading = headings::SERVER)]
+    manage: Option<SocketAddr>,
+
+    /// Append a line for every response to FILE, in the format of Squid's access log; sizes are
+    /// those of bodies, and a tunnel is logged when it begins
+    #[arg(long, value_name = "FILE", help_heading = headings::SERVER)]
+    access_log: Option<PathBuf>,
+
+    /// Directory of stored responses
+    #[arg(long, value_name = "DIR", help_heading = headings::CACHE)]
+    cache_dir: PathBuf,
+
+    /// Maximum bytes of responses on disk; each takes up to one disk block more
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        value_parser = number::bytes,
+        help_heading = headings::CACHE
+    )]
+    max_cache: u64,
+
+    /// Maximum size of a stored response, which is also limited to half of the cache
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "256MiB",
+        value_parser = number::bytes,
+        help_heading = headings::CACHE
+    )]
+    max_object: u64,
+
+    /// Maximum bytes of responses in memory, besides the headers of all stored ones
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "64MiB",
+        value_parser = number::bytes,
+        help_heading = headings::CACHE
+    )]
+    memory: u64,
+
+    /// Responses to store: all, or second-hit for those that were requested before
+    #[arg(
+        long,
+        value_name = "WHICH",
+        default_value = "all",
+        value_parser = ["all", "second-hit"],
+        hide_possible_values = true,
+        help_heading = headings::CACHE
+    )]
+    admit: String,
+
+    /// Another proxy, as http://HOST:PORT (repeatable)
+    #[arg(long, value_name = "URL", help_heading = headings::PEERS)]
+    peer: Vec<PeerUrl>,
+
+    /// Interval at which summaries of peers are fetched
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "5s",
+        value_parser = number::time,
+        help_heading = headings::PEERS
+    )]
+    summary_every: Duration,
+
+    /// Time limit of all peers together for one request
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "1s",
+        value_parser = number::time,
+        help_heading = headings::PEERS
+    )]
+    peer_timeout: Duration,
 }
 
 const MIB: u64 = 1 << 20;
@@ -133,17 +197,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             output::warn(format_args!("{} damaged pages were removed", stats.damaged));
         }
         if !args.allow.is_empty() && address.ip().is_loopback() {
-            output::warn("--allow is for those who come from elsewhere, and nobody can: --listen is for this machine only");
+            output::warn("--allow has no effect: --listen accepts only connections from this machine");
         }
         if let Some(log) = proxy.access_log() {
             signals::on_hangup(move || {
                 if let Err(error) = log.reopen().map_err(anyhow::Error::from) {
-                    output::warn(format_args!("the access log cannot be opened anew: {error:#}"));
+                    output::warn(format_args!("the access log cannot be reopened: {error:#}"));
                 }
             })?;
         }
         if let Some(status) = proxy.status_address() {
-            output::message(format_args!("umbel: what it does is shown at http://{status}/umbel/"));
+            output::message(format_args!("umbel: statistics at http://{status}/umbel/"));
         }
         output::message(format_args!("umbel: listening at http://{address}"));
         proxy
@@ -166,11 +230,11 @@ impl Args {
             ("--origin-timeout", self.origin_timeout),
         ] {
             if time.is_zero() || time > DAY {
-                bail!("{name} needs some time, such as 1s, and a day at most");
+                bail!("{name} needs a time above 0, such as 1s, and at most a day");
             }
         }
         if self.max_cache < MIB {
-            bail!("--max-cache needs 1MiB at least");
+            bail!("--max-cache needs at least 1MiB");
         }
         if self.manage.is_some_and(|manage| manage == self.listen && manage.port() > 0) {
             bail!("--manage needs another address than --listen");

@@ -1,5 +1,6 @@
-//! `umbel pull`: a filter from a server.
+//! `umbel pull`: fetches a filter from a server.
 
+use crate::args::headings;
 use crate::filters::{FileLock, already_exists, check_writable};
 use crate::remote::{self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused};
 use crate::report::FilterReport;
@@ -17,28 +18,30 @@ use tempfile::TempPath;
 use umbel::file::{self, Examined};
 use umbel::hash::{HashId, Strength};
 
-/// Fetch a filter from a Redis or Valkey server that has loaded umbel's module.
+/// Fetch a filter from a Redis or Valkey server.
 ///
-/// It comes in pieces, into a file that ends with `.part`; what is interrupted goes on where it was when the same command
-/// is given again. When all of it is there and its checksums hold, the file gets its name.
+/// The server must have loaded umbel's module. The filter is received in pieces into a file that
+/// ends with `.part`. An interrupted transfer is resumed by running the same command again. The
+/// file gets its final name once it is complete and its checksums match.
 ///
-/// A keyed filter comes without its secret: ask it with the key file that the module was loaded with (KEY-FILE). A server
-/// that was loaded without one makes a secret of its own, which ends with it; then nobody can ask the file.
+/// A keyed filter is received without its secret: query it with the key file that the module was
+/// loaded with (KEY-FILE). A module that was loaded without one uses a secret of its own, which is
+/// lost when the server stops; then the file cannot be queried.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel pull redis://10.0.0.1/words -o words.umbel
-  REDISCLI_AUTH=secret umbel pull redis://me:@10.0.0.1:6379/3/words -o words.umbel")]
+  REDISCLI_AUTH=secret umbel pull redis://me:@10.0.0.1/3/words -o words.umbel")]
 pub struct Args {
-    /// Where from, as in redis://user:password@host:6379/key
+    /// Key on a server, such as redis://user:password@host:6379/key
     #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     from: Address,
 
-    /// The file to write
-    #[arg(short, long, value_name = "FILE")]
+    /// Write to FILE
+    #[arg(short, long, value_name = "FILE", help_heading = headings::OUTPUT)]
     output: PathBuf,
 
-    /// Replace FILE if it is there
-    #[arg(short, long)]
+    /// Replace FILE if it exists
+    #[arg(short, long, help_heading = headings::OUTPUT)]
     force: bool,
 
     #[command(flatten)]
@@ -50,7 +53,7 @@ const MAX_ATTEMPTS: u32 = 3;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     if args.output == Path::new("-") {
-        bail!("what comes in pieces needs a file, not standard output: name one with -o");
+        bail!("a filter that comes in pieces needs a file, not standard output: name one with -o");
     }
     check_writable(&args.output, args.force)?;
     let mut part = args.output.clone().into_os_string();
@@ -74,7 +77,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// Moves a complete file to its final name.
 fn place(part: &Path, path: &Path, force: bool) -> Result<()> {
-    let failed = || format!("cannot give {} its name", path.display());
+    let failed = || format!("cannot rename {} to its final name", path.display());
     // A command that is adding to the replaced file finishes first, and does not undo this.
     let _lock = if force && path.is_file() { Some(FileLock::acquire(path)?) } else { None };
     if force {
@@ -98,7 +101,7 @@ fn report(path: &Path, examined: &Examined) {
         && !examined.info.embedded_key
     {
         output::warn(format_args!(
-            "{} is without its secret ({id}): it can be asked only with the key file that the server's module was loaded with (KEY-FILE); a server that was loaded without one has a secret that ends with it",
+            "{} is without its secret ({id}): it can be queried only with the key file that the server's module was loaded with (KEY-FILE); without one, a server makes a secret that is lost when it stops",
             path.display()
         ));
     }

@@ -1,5 +1,6 @@
-//! `umbel push`: a filter to a server.
+//! `umbel push`: sends a filter to a server.
 
+use crate::args::headings;
 use crate::remote::{self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused};
 use crate::report::FilterReport;
 use crate::terminal::{Progress, output};
@@ -15,29 +16,30 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use umbel::file;
 use umbel::hash::Strength;
 
-/// Send a filter to a Redis or Valkey server that has loaded umbel's module.
+/// Send a filter to a Redis or Valkey server.
 ///
-/// It goes in pieces, whatever its size. What is interrupted goes on where it was when the same command is given again.
-/// The server holds the whole against the file's checksums before it becomes a filter under the key: a Bloom filter that
-/// BF.* asks, a cuckoo filter that CF.* asks, or anything else for UMBEL.*.
+/// The server must have loaded umbel's module. The filter is sent in pieces, whatever its size. An
+/// interrupted transfer is resumed by running the same command again. The server verifies the
+/// checksums of the whole filter before it becomes available under the key: a Bloom filter for the
+/// BF.* commands, a cuckoo filter for CF.*, any other for UMBEL.*.
 ///
-/// A keyed filter goes without its secret. The server understands it if its module was loaded with the same key file
-/// (KEY-FILE).
+/// A keyed filter is sent without its secret. The server can use it if its module was loaded with
+/// the same key file (KEY-FILE).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel push words.umbel redis://10.0.0.1/words
   REDISCLI_AUTH=secret umbel push words.umbel redis://me:@10.0.0.1:6379/3/words")]
 pub struct Args {
-    /// The filter
+    /// Filter to send
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// Where to, as in redis://user:password@host:6379/key
+    /// Key on a server, such as redis://user:password@host:6379/key
     #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     to: Address,
 
-    /// Replace what is under the key, or what has arrived there of another filter
-    #[arg(long)]
+    /// Replace the value under the key, or an unfinished transfer of another filter
+    #[arg(long, help_heading = headings::OUTPUT)]
     replace: bool,
 
     #[command(flatten)]
@@ -46,7 +48,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let (path, name) = (&args.filter, args.filter.display());
-    // A damaged one would be refused at the end: better now.
+    // Fail now for a damaged filter, which the server would refuse at the end.
     let examined = file::examine(path)?;
     let info = &examined.info;
     if info.embedded_key {
@@ -55,7 +57,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         );
     }
     if info.hash.is_some_and(|id| id.strength == Strength::Sealed) {
-        bail!("{name} is sealed: no server may have its secret, so none can ask it");
+        bail!("{name} is sealed: no server may have its secret, so none can query it");
     }
     let source = File::open(path).with_context(|| format!("cannot open {name}"))?;
     let length = source.metadata().with_context(|| format!("cannot examine {name}"))?.len();
@@ -84,7 +86,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             })?;
         if arrived != sent + size as u64 {
             bail!(
-                "the server has {arrived} bytes instead of {}: somebody else writes to this key",
+                "the server has {arrived} bytes instead of {}: another client is writing to this key",
                 sent + size as u64
             );
         }

@@ -1,5 +1,6 @@
-//! `umbel remove`: lines out of a filter that can forget them.
+//! `umbel remove`: removes lines from a filter that supports removal.
 
+use crate::args::headings;
 use crate::args::names::kinds_with;
 use crate::filters::{FileLock, Secrets, check_category, check_plain};
 use crate::input::{InputArgs, check_not_output};
@@ -14,36 +15,38 @@ use std::process::ExitCode;
 use umbel::kind::Category;
 use umbel::{AnyFilter, Removed, file};
 
-/// Remove lines from a filter of a kind that can.
+/// Remove lines from a filter that supports removal.
 ///
-/// Lines that could not be removed are printed, and counted on standard error: most are certainly not in the filter; some
-/// may be there but share all their cells with others, or were added too often. Remove only what was added: a line that
-/// was not, but is taken for one that was, takes another key with it. Exit code 0 if every line was removed, 1 if some
-/// were not, 2 if the filter cannot remove or something went wrong; then it stays as it was. The kinds counting,
-/// variable-increment, deletable, cuckoo and quotient can remove; of the others several keys share a bit, and clearing it
-/// for one would lose the others.
+/// The kinds counting, variable-increment, deletable, cuckoo and quotient support removal. In the
+/// others several keys share a bit, and clearing it for one would lose the others.
+///
+/// Lines that could not be removed are printed, and counted on standard error. Most of them are
+/// certainly not in the filter; some may be in it but share all their cells with other keys, or
+/// were added too often. Remove only lines that were added: removing a false positive removes
+/// another key. The exit code is 0 if every line was removed, 1 if some were not, 2 if the filter
+/// does not support removal or another error occurred; then the filter is unchanged.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel remove sessions.umbel ended.txt
-  umbel remove -q stock.umbel sold.txt || echo 'some were never there'")]
+  umbel remove -q stock.umbel sold.txt || echo 'some were not in stock'")]
 pub struct Args {
-    /// The filter to remove from
+    /// Filter to remove from
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// Do not print the lines that could not be removed
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Print how many lines were removed and how many were not, as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     secrets: Secrets,
 
-    #[command(flatten)]
-    input: InputArgs,
+    /// Do not print the lines that could not be removed
+    #[arg(short, long, help_heading = headings::OUTPUT)]
+    quiet: bool,
+
+    /// Print the numbers of lines that were and were not removed, as JSON
+    #[arg(long, help_heading = headings::OUTPUT)]
+    json: bool,
 }
 
 /// The numbers of lines that were removed or not, with the names that scripts rely on.
@@ -66,7 +69,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             "several keys share a bit, and clearing it for one would lose the others"
         };
         bail!(
-            "{} is {} {kind} filter, which cannot remove keys: {why}; build it anew without them, or of a kind that can: {}",
+            "{} is {} {kind} filter, which cannot remove keys: {why}; build it again without them, or with a kind that can: {}",
             args.filter.display(),
             kind.article(),
             kinds_with(|can| can.remove)

@@ -1,6 +1,6 @@
-//! `umbel similar`: how much documents have in common.
+//! `umbel similar`: estimates how similar documents are.
 
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::documents::similarity::{Documents, MAX_MATRIX_FILES, Options};
 use crate::terminal::exit;
 use anyhow::{Result, bail};
@@ -8,64 +8,89 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel_text::similarity::By;
 
-/// Tell how similar documents are, from a filter of each.
+/// Estimate how similar documents are, by a filter of each.
 ///
-/// Two files are told about in full, and of up to 32 a matrix shows the similarity of each pair. In directories, or with --top
-/// or --at-least, the most similar pairs are listed instead, a line with tabs for each: the Jaccard similarity, and the two files.
+/// Two files are compared in full; for up to 32, a matrix shows the similarity of each pair. For
+/// directories, or with --top or --at-least, the most similar pairs are listed instead, one per
+/// line: the Jaccard similarity and the two files, separated by tabs.
 ///
-/// The Jaccard similarity is the share of all elements of both that both have, estimated from the bits of the two filters and of their
-/// union. Beside it stands the AND score of the literature, the share of one's bits that the other has too: it is never below the
-/// fill of the other filter, even if they share nothing, so it is the larger, the fuller the filter is.
+/// The Jaccard similarity is the share of all elements of two files that both contain, estimated
+/// from the bits of the two filters and of their union. The AND score of the literature is printed
+/// beside it: the share of the bits of one filter that are also set in the other. It is never below
+/// the fill of the other filter, even for files without a common element, so it grows with the
+/// fill.
 ///
-/// If all bits of one are in the other, all its elements probably are, and it is said to be contained. Of HTML the visible text counts.
+/// If all bits of one filter are set in the other, the first file is reported as contained in the
+/// second. For HTML, only the visible text counts.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel similar draft1.txt draft2.txt
   umbel similar --by shingles --at-least 0.5 articles/
   umbel similar --by chunks backup1.tar backup2.tar
 
-Exit codes: 0 done, 1 no pair is similar enough, 2 something went wrong.")]
+Exit codes: 0 done, 1 no pair is similar enough, 2 an error occurred.")]
 pub struct Args {
-    /// Files, or directories with files; `-` is standard input. What is compressed with gzip or zstd is recognised
+    /// Files, or directories with files; `-` means standard input. Files compressed with gzip or
+    /// zstd are decompressed
     #[arg(value_name = "FILE|DIR", required = true)]
     paths: Vec<PathBuf>,
 
-    /// What is compared: words, runs of words (shingles), or chunks of about 256 bytes, of any file [default: words]
-    #[arg(short, long, value_name = "ELEMENTS", value_parser = ["words", "shingles", "chunks"], hide_possible_values = true)]
+    /// Elements to compare: words, runs of words (shingles), or chunks of about 256 bytes of any
+    /// file [default: words]
+    #[arg(
+        short,
+        long,
+        value_name = "ELEMENTS",
+        value_parser = ["words", "shingles", "chunks"],
+        hide_possible_values = true,
+        help_heading = headings::SEARCH
+    )]
     by: Option<String>,
 
-    /// Compare shingles, of so many words each [default: 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=64))]
+    /// Compare shingles of N words [default: 4]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(2..=64),
+        help_heading = headings::SEARCH
+    )]
     shingle: Option<u16>,
 
-    /// List only so many pairs [default: 20]
-    #[arg(long, value_name = "N", value_parser = number::count)]
-    top: Option<u64>,
-
-    /// List the pairs whose Jaccard similarity is at least so much, from 0.05 to 1 [default: 0.5]
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    /// List the pairs with at least this Jaccard similarity, from 0.05 to 1 [default: 0.5]
+    #[arg(long, value_name = "SHARE", value_parser = share, help_heading = headings::SEARCH)]
     at_least: Option<f64>,
 
-    /// The size of every filter, instead of one that fits the largest file
-    #[arg(short = 'm', long, value_name = "BITS", value_parser = number::bits, conflicts_with_all = ["top", "at_least"])]
+    /// Size of every filter (default: a size that fits the largest file)
+    #[arg(
+        short = 'm',
+        long,
+        value_name = "BITS",
+        value_parser = number::bits,
+        conflicts_with_all = ["top", "at_least"],
+        help_heading = headings::FILTER
+    )]
     bits: Option<u64>,
 
-    /// Bits that an element sets, with --bits [default: 2]
-    #[arg(short = 'k', long, value_name = "K", requires = "bits")]
+    /// Number of bits that an element sets, with --bits [default: 2]
+    #[arg(short = 'k', long, value_name = "K", requires = "bits", help_heading = headings::FILTER)]
     hashes: Option<u32>,
 
+    /// List at most N pairs [default: 20]
+    #[arg(long, value_name = "N", value_parser = number::count, help_heading = headings::OUTPUT)]
+    top: Option<u64>,
+
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
 }
 
-/// The number of words in a shingle unless the user asks for another.
+/// The default number of words in a shingle.
 const SHINGLE_WORDS: u16 = 4;
 
-/// The number of pairs that are listed unless the user asks for another.
+/// The default number of pairs listed.
 const LISTED_PAIRS: u64 = 20;
 
-/// The similarity from which pairs are listed unless the user asks for another.
+/// The default similarity from which pairs are listed.
 const AT_LEAST: f64 = 0.5;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -79,7 +104,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         || documents.paths.len() > MAX_MATRIX_FILES;
     if lists_pairs && args.bits.is_some() {
         bail!(
-            "-m is for up to {MAX_MATRIX_FILES} files without directories: of many, each has the size that fits it"
+            "-m is for up to {MAX_MATRIX_FILES} files without directories: beyond that, each filter has the size that fits its file"
         );
     }
     let options = args.options();

@@ -1,6 +1,6 @@
-//! `umbel spell`: words that are in no dictionary.
+//! `umbel spell`: lists the words that are not in a dictionary.
 
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::documents::spelling::{Checker, Options, open_dictionary};
 use crate::filters::Secrets;
 use crate::input::is_stdin;
@@ -10,72 +10,84 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// List the words of a text that are in no dictionary, with what may have been meant.
+/// List the words of a text that are not in a dictionary.
 ///
-/// Every unknown word is a line: the file, the line, the character at which the word begins, both from 1, the word, and words
-/// of the list that are one letter away. A character is a Unicode code point. Editors and compilers' tools know lines of this form.
+/// Each unknown word is printed as FILE:LINE:COLUMN: WORD: SUGGESTIONS, a form that editors
+/// understand. Lines and columns start at 1, and a column is a Unicode code point. Suggestions are
+/// words of the dictionary that are one letter away.
 ///
-/// The words of the dictionary are in a filter. What it does not know is certainly not in the dictionary, and a misspelling is missed with the
-/// rate of the filter (-p). A word with a capital counts as known in small letters too, a word in capitals also with a capital, so
-/// that such misspellings are missed twice and three times as often. What is suggested is in the list itself, always.
+/// The words of the dictionary are in a filter, so a misspelling is missed at the filter's rate
+/// (-p), and a known word is never reported. A capitalised word is also looked up in lower case,
+/// and a word in capitals also capitalised, so such misspellings are missed two and three times as
+/// often. Suggestions always come from the word list itself.
 ///
-/// Words are letters with apostrophes between them; hyphens part words. Words with digits or underscores, addresses, names of files, and
-/// paths are left out. German compounds that are not in the list are listed: they are not taken apart.
+/// A word consists of letters with apostrophes between them; hyphens separate words. Words with
+/// digits or underscores, web addresses, file names and paths are skipped. German compounds are not
+/// taken apart, so those that are not in the list are reported.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel spell README.md
-  umbel spell --lang de --add names.txt brief.txt
-  git log --format=%B | umbel spell --no-suggest
+  umbel spell --lang words.txt --add names.txt letter.txt
+  umbel spell --lang de brief.txt
+  umbel spell --no-suggest --once < letter.txt
 
-Exit codes: 0 every word is known, 1 some are not, 2 something went wrong.")]
+Exit codes: 0 every word is known, 1 some are not, 2 an error occurred.")]
 pub struct Args {
-    /// Texts to check; `-`, or no file, is standard input. What is compressed with gzip or zstd is recognised
+    /// Texts to check; `-` or no file means standard input. Files compressed with gzip or zstd are
+    /// decompressed
     #[arg(value_name = "TEXT")]
     texts: Vec<PathBuf>,
 
-    /// The language, en, en-gb, de, fr, it or es, whose word list Debian has in a package; or a file with a word in each line; or a
-    /// filter of words, as `umbel build` makes it, which can suggest nothing
-    #[arg(short, long, value_name = "LANG|FILE", default_value = "en")]
+    /// Language (en, en-gb, de, fr, it or es), whose word list is in a Debian package; or a file
+    /// with one word per line; or a filter of words made by `umbel build`, which has no suggestions
+    #[arg(short, long, value_name = "LANG|FILE", default_value = "en", help_heading = headings::SEARCH)]
     lang: String,
 
-    /// These words are known too: a file with a word in each line (repeatable)
-    #[arg(short, long, value_name = "FILE")]
+    /// Accept the words in FILE too, one per line (repeatable)
+    #[arg(short, long, value_name = "FILE", help_heading = headings::SEARCH)]
     add: Vec<PathBuf>,
 
-    /// The share of misspellings that may be missed [default: 0.1%]
-    #[arg(short = 'p', long, value_name = "RATE", alias = "rate", value_parser = number::rate)]
+    /// Maximum share of misspellings that are missed [default: 0.1%]
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "RATE",
+        alias = "rate",
+        value_parser = number::rate,
+        help_heading = headings::FILTER
+    )]
     fpr: Option<f64>,
 
-    /// Suggest nothing
-    #[arg(long)]
-    no_suggest: bool,
-
-    /// List each unknown word only where it comes first
-    #[arg(long)]
-    once: bool,
-
-    /// Check addresses, names of files, and paths as well
-    #[arg(long)]
+    /// Check web addresses, file names and paths too
+    #[arg(long, help_heading = headings::SEARCH)]
     addresses: bool,
-
-    /// Print only how many unknown words there are
-    #[arg(short, long, conflicts_with = "quiet")]
-    count: bool,
-
-    /// Print nothing, and stop at the first unknown word
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Print a line of JSON for each unknown word
-    #[arg(long, conflicts_with_all = ["count", "quiet"])]
-    json: bool,
-
-    /// Say on standard error how large the filter is, and how often the list was read
-    #[arg(long)]
-    stats: bool,
 
     #[command(flatten)]
     secrets: Secrets,
+
+    /// Print no suggestions
+    #[arg(long, help_heading = headings::OUTPUT)]
+    no_suggest: bool,
+
+    /// Print only the first occurrence of each unknown word
+    #[arg(long, help_heading = headings::OUTPUT)]
+    once: bool,
+
+    /// Print only the number of unknown words
+    #[arg(short, long, conflicts_with = "quiet", help_heading = headings::OUTPUT)]
+    count: bool,
+
+    /// Print nothing, and stop at the first unknown word
+    #[arg(short, long, help_heading = headings::OUTPUT)]
+    quiet: bool,
+
+    /// Print a line of JSON for each unknown word
+    #[arg(long, conflicts_with_all = ["count", "quiet"], help_heading = headings::OUTPUT)]
+    json: bool,
+
+    /// Report on standard error the size of the filter and how often the list was read
+    #[arg(long, help_heading = headings::OUTPUT)]
+    stats: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {

@@ -1,50 +1,61 @@
 //! `umbel top`: the most frequent lines.
 
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::filters::sketches::{SketchArgs, SketchInputs};
+use crate::pipeline;
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, warn};
-use crate::{hex, pipeline};
 use anyhow::Result;
 use serde::Serialize;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use umbel::Kind;
+use umbel::internals::hex;
 use umbel::sketch::{Frequent, Item};
 
-/// Print the most frequent lines with their counts, the heaviest first.
+/// Print the most frequent lines with their counts.
 ///
-/// Each line follows its count and a tab; lines of equal counts are in the order of their bytes. With -F, --trim, --lower
-/// or --hex, the key is counted and printed instead of the line.
+/// Each line follows its count and a tab, the most frequent first; lines with equal counts are
+/// sorted by their bytes. With -F, --trim, --lower or --hex, the key is counted and printed instead
+/// of the line.
 ///
-/// Counts are exact if there are at most 131072 different lines. Beyond that, in bounded memory (Misra and Gries), a count
-/// is never too high, and too low by at most 1/65537 of the number of lines; --error changes that share. A message says
-/// how far counts may be off, and how often a line that is not printed came at most. Exit code 0 if a line was printed, 1
-/// if there was none.
+/// Counts are exact for up to 131072 distinct lines. Beyond that, in bounded memory (Misra and
+/// Gries), a count is never too high, and too low by at most 1/65537 of the number of lines;
+/// --error changes that share. A message reports the maximum error of a count and the maximum count
+/// of a line that is not printed. The exit code is 0 if a line was printed, 1 if there was none.
 ///
-/// -o saves the counts. An input that is a saved file stands for the lines that it was made from, and the same limits hold
-/// for the sum. Files that are united need the same --error. They contain the lines themselves.
+/// -o saves the counts, including the lines themselves. A saved file can be an input in place of
+/// the lines that it was made from, and the same limits hold for the sum. Files that are united
+/// must have the same --error.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel top -n 20 queries.txt
-  umbel top -d ' ' -F 1 access.log                    the busiest visitors
-  umbel top -o monday.umbel monday.txt
-  umbel top monday.umbel tuesday.umbel                of both days, without their lines")]
+  umbel top -d ' ' -F 1 access.log              # the busiest visitors
+  umbel top -o monday.top monday.txt
+  umbel top monday.top tuesday.top              # of both days")]
 pub struct Args {
-    /// Number of lines to print
-    #[arg(short, long, value_name = "N", value_parser = number::count, default_value = "10")]
-    number: u64,
-
-    /// Count no line too low by more than this share of all lines; memory is for twice its inverse [default: 1/65537]
-    #[arg(long, value_name = "RATE", value_parser = number::rate)]
+    /// Maximum error of a count, as a share of all lines; the memory is proportional to its inverse
+    /// [default: 1/65537]
+    #[arg(long, value_name = "RATE", value_parser = number::rate, help_heading = headings::FILTER)]
     error: Option<f64>,
 
     #[command(flatten)]
     sketch: SketchArgs,
+
+    /// Number of lines to print
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        value_parser = number::count,
+        default_value = "10",
+        help_heading = headings::OUTPUT
+    )]
+    number: u64,
 }
 
-/// The parameter k of the sketch unless --error asks for another: it has up to twice as many counters.
+/// The default parameter k of the sketch, which has up to 2k counters.
 const DEFAULT_COUNTERS: u64 = 1 << 16;
 
 /// The answer, by the names that scripts rely on.
@@ -52,9 +63,9 @@ const DEFAULT_COUNTERS: u64 = 1 << 16;
 struct TopReport {
     /// The number of all lines.
     count: u64,
-    /// How much a count may be too low.
+    /// The most by which a count may be too low.
     error_bound: u64,
-    /// How often a line that is not among these came at most.
+    /// The maximum count of a line that is not listed.
     others_at_most: u64,
     lines: Vec<TopLine>,
 }
@@ -74,7 +85,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut frequent = args.empty(inputs.first())?;
     inputs.unite(&mut frequent, args.error, Frequent::union)?;
     if let Some(lines) = &inputs.lines {
-        // Which counters are dropped depends on the order of the lines, so they are counted in the order of the input.
+        // Which counters are dropped depends on the order of the lines, so they are counted in the
+        // order of the input.
         pipeline::run(
             lines.open()?,
             lines.threads(),
@@ -105,7 +117,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// Makes an empty sketch: of the size that --error asks for, or else of that of the first saved one.
+    /// Makes an empty sketch with the size of --error, or else of the first saved sketch.
     fn empty(&self, saved: Option<&Frequent>) -> Result<Frequent> {
         let k = match (self.error, saved) {
             (Some(error), _) => ((1.0 / error).ceil() as u64 - 1).max(1),

@@ -1,6 +1,6 @@
 //! `umbel uniq`: first occurrences, in the order of the input.
 
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::filters::new_distinct;
 use crate::input::InputArgs;
 use crate::pipeline::dedup;
@@ -15,53 +15,66 @@ use umbel::sketch::Distinct;
 use umbel::spec::KindOptions;
 use umbel::{AnyFilter, Digest, Kind, Spec};
 
-/// Print the first occurrence of every line, without sorting, in bounded memory.
+/// Print each distinct line once, without sorting the input.
 ///
-/// With --window lines are forgotten again, after so many others or so much time, and memory suffices for ever.
-///
-/// A line that was not there before is dropped with the rate of the filter in which lines are remembered; at the end it
-/// is said how many that should be. Without -n the filter takes 64 MiB, which is enough for 17 million different lines.
+/// The lines printed so far are remembered in a filter of bounded size, so a first occurrence is
+/// dropped at the filter's rate; a message at the end estimates how many were. Without -n the
+/// filter takes 64 MiB, which is enough for 17 million distinct lines. With --window, lines are
+/// forgotten after a number of other lines or a time, so the input may be endless.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel uniq big.log > once.log
+  umbel uniq -n 1e8 -p 1e-6 < big.log > once.log
   tail -f access.log | umbel uniq -d ' ' -F 1 --print-field
-  tail -f alerts.log | umbel uniq --window 10m        the same alert at most every ten minutes or so
-  umbel uniq -n 1e9 -p 1e-8 < huge.txt")]
+  tail -f alerts.log | umbel uniq --window 10m   # each alert once in 10 min")]
 pub struct Args {
-    /// Expect so many different lines (default: as many as the memory allows)
-    #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
+    /// Expected number of distinct lines (default: as many as the memory allows)
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
     capacity: Option<u64>,
 
-    /// Drop at most this share of first occurrences
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, default_value = "1e-6")]
+    /// Maximum share of first occurrences that are dropped
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "RATE",
+        value_parser = number::rate,
+        default_value = "1e-6",
+        help_heading = headings::FILTER
+    )]
     fpr: f64,
 
-    /// Take so much memory [default: 64MiB, or what a window of lines needs]
-    #[arg(long, value_name = "SIZE", value_parser = number::bytes, conflicts_with = "capacity")]
+    /// Memory of the filter [default: 64MiB, or the need of a window of lines]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = number::bytes,
+        conflicts_with = "capacity",
+        help_heading = headings::FILTER
+    )]
     max_bytes: Option<u64>,
 
-    /// Forget a line after so many others (1e6) or so much time (10m), so that memory suffices for ever; one that comes
-    /// again later is printed again
-    #[arg(long, value_name = "LINES|TIME", value_parser = number::window)]
+    /// Forget a line after this many others (1e6) or after this time (10m), and print it again if
+    /// it comes back
+    #[arg(long, value_name = "LINES|TIME", value_parser = number::window, help_heading = headings::FILTER)]
     window: Option<Window>,
 
-    /// Forget in so many parts; the more, the sharper, and the slower
-    #[arg(long, value_name = "G", default_value_t = 8, requires = "window")]
+    /// Number of generations that forget in turn; more are more precise and slower
+    #[arg(long, value_name = "G", default_value_t = 8, requires = "window", help_heading = headings::FILTER)]
     generations: u32,
-
-    /// Say nothing at the end
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Show each line as soon as it is found; automatic when the input has nothing more at the moment
-    #[arg(long)]
-    line_buffered: bool,
 
     #[command(flatten)]
     input: InputArgs,
+
+    /// Print no summary at the end
+    #[arg(short, long, help_heading = headings::OUTPUT)]
+    quiet: bool,
+
+    /// Print each line as soon as it is found, not only when the input pauses
+    #[arg(long, help_heading = headings::OUTPUT)]
+    line_buffered: bool,
 }
 
-/// The memory unless the options determine it.
+/// The default memory of the filter.
 const DEFAULT_MEMORY_BYTES: u64 = 64 << 20;
 
 /// A rate of up to this many times the target is not worth a warning.
@@ -121,7 +134,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The expected losses of `uniq`: new lines that were taken for repeated ones.
+/// The expected losses of `uniq`: new lines that were mistaken for repeated ones.
 #[derive(Default)]
 struct Losses {
     capacity: u64,
@@ -141,13 +154,15 @@ impl Losses {
     fn add(&mut self, filter: &Stored, digests: &[Digest], new: u64) -> Result<()> {
         let Stored::Set(filter) = filter else { return Ok(()) };
         if let AnyFilter::Aging(filter) = filter {
-            // The rate after the block is an upper bound; and at most all dropped lines were dropped wrongly.
+            // The rate after the block is an upper bound; and at most all dropped lines were
+            // dropped wrongly.
             let rate = filter.rate_of_held()?;
-            // Lines that are taken for repeated ones are not counted as held, but their bits are refreshed. If there are
-            // many of them, count the bits.
+            // Lines that are taken for repeated ones are not counted as held, but their bits are
+            // refreshed. If there are many of them, count the bits.
             let rate = if rate > RATE_TOLERANCE * self.target_rate { filter.stats().rate_now } else { rate };
             let dropped = digests.len() as f64 - new as f64;
-            // Above one half, the kept lines say little about the dropped ones: assume that all were dropped wrongly.
+            // Above one half, the kept lines say little about the dropped ones: assume that all
+            // were dropped wrongly.
             self.predicted +=
                 if rate > 0.5 { dropped } else { (new as f64 * rate / (1.0 - rate)).min(dropped) };
             self.kept += new;
@@ -160,8 +175,8 @@ impl Losses {
         let mut left = new;
         while left > 0 {
             let step = left.min((self.capacity / 64).max(1));
-            // A new line is kept with probability 1 - rate, so each kept line stands for rate / (1 - rate) dropped ones,
-            // which fill the filter as much, since all their bits are set.
+            // A new line is kept with probability 1 - rate, so each kept line stands for rate / (1
+            // - rate) dropped ones, which fill the filter as much, since all their bits are set.
             let keys = self.kept as f64 + self.predicted + step as f64 / 2.0;
             let rate = filter.predicted_rate((keys as u64).min(MAX_KEYS))?;
             self.predicted += step as f64 * rate / (1.0 - rate).max(1e-6);
@@ -171,8 +186,9 @@ impl Losses {
         Ok(())
     }
 
-    /// Returns the expected losses. Within the capacity they are predicted by theory, since they are too few to be counted.
-    /// Beyond it, they are the estimated number of distinct lines without the kept ones.
+    /// Returns the expected losses. Within the capacity they are predicted by theory, since they
+    /// are too few to be counted. Beyond it, they are the estimated number of distinct lines
+    /// without the kept ones.
     fn expected(&self) -> f64 {
         if self.forgets {
             return self.predicted;

@@ -1,5 +1,6 @@
-//! `umbel why`: how a filter comes to its answer.
+//! `umbel why`: shows how a filter answers for one key.
 
+use crate::args::headings;
 use crate::filters::{Secrets, check_plain};
 use crate::report::{Columns, Rows, printable};
 use crate::system::clock;
@@ -16,27 +17,30 @@ use umbel::internals::Probe;
 use umbel::kind::Category;
 use umbel::{Key, Kind};
 
-/// Show how a filter comes to its answer for one key.
+/// Show how a filter answers for one key.
 ///
-/// The digest of the key, and what is read of the filter for it, in that order: of a filter of bits, those that belong to
-/// the key, up to the first zero, which means that the key is certainly not a member. Exit code 0 if the key may be a
-/// member, 1 if it is not.
+/// Prints the digest of the key and the cells of the filter that are read for it, in that order.
+/// For a filter of bits, these are the bits of the key up to the first zero, which proves that the
+/// key was not added. The exit code is 0 if the key may be in the filter, 1 if it is not.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel why words.umbel banana
+  umbel why --json words.umbel banana")]
 pub struct Args {
-    /// The filter to ask
+    /// Filter to query
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// The key, as it would stand in a line
+    /// Key, as it would appear on a line
     #[arg(value_name = "KEY")]
     key: OsString,
 
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
     secrets: Secrets,
+
+    /// Print JSON
+    #[arg(long, help_heading = headings::OUTPUT)]
+    json: bool,
 }
 
 #[derive(Serialize)]
@@ -56,13 +60,13 @@ struct Explanation {
 
 /// How the answer follows from the probes.
 enum DecidedBy {
-    /// All must fit, and the first that does not ends it.
+    /// All probes must match; the first that does not decides.
     All,
-    /// The same, in each of several filters of which one suffices.
+    /// All probes of one of several filters must match.
     AnyFilter,
-    /// One that fits suffices.
+    /// One matching probe suffices.
     Any,
-    /// None alone: their sum without carry, and that of a mask of the key, must be zero.
+    /// The XOR of all probes and a mask of the key must be zero.
     Xor,
 }
 
@@ -79,15 +83,15 @@ impl From<Kind> for DecidedBy {
 
 #[derive(Serialize)]
 struct ProbeRow {
-    /// Which part of the filter's memory it is in, if that has several.
+    /// The section of the filter's memory, if there are several.
     #[serde(skip_serializing_if = "is_first")]
     section: usize,
-    /// The position in that part, in bits.
+    /// The position in the section, in bits.
     bit: u64,
-    /// How many bits were read, if it was not one.
+    /// The number of bits read, if not one.
     #[serde(skip_serializing_if = "is_one")]
     bits: u64,
-    /// The cache line of 512 bits that holds it.
+    /// The cache line of 512 bits that holds the position.
     line: u64,
     value: u64,
 }

@@ -1,4 +1,5 @@
-//! Files searched for a text: small ones by several threads, large ones one at a time, with the output in order.
+//! Files searched for a text: small ones by several threads, large ones one at a time, with the
+//! output in order.
 
 use super::report_unreadable;
 use crate::input;
@@ -19,10 +20,11 @@ const MAX_PARALLEL_FILE_BYTES: u64 = 16 << 20;
 /// The number of small files that are searched in parallel before their output is printed.
 const FILES_PER_BATCH: usize = 256;
 
-/// The most output that is held of a file; one with more is searched again, and printed as it is found.
+/// The maximum output of a file that is held in memory. A file with more is searched again, and its
+/// lines are printed as they are found.
 const MAX_HELD_OUTPUT_BYTES: usize = 1 << 20;
 
-/// What is printed for a matching file.
+/// The output for a matching file.
 #[derive(Clone, Copy)]
 pub struct SearchOptions {
     /// Print the name of the file before each line.
@@ -35,7 +37,7 @@ pub struct SearchOptions {
     pub count: bool,
     /// Print nothing, and stop at the first match.
     pub quiet: bool,
-    /// The most matching lines of a file.
+    /// The maximum number of matching lines of a file.
     pub max_count: u64,
     /// Print the lines of binary files.
     pub binary_as_text: bool,

@@ -1,4 +1,5 @@
-//! Documents compared by filters of their words, shingles or chunks: a matrix of a few, or the most similar pairs of many.
+//! Documents compared by filters of their words, shingles or chunks: a matrix of a few, or the most
+//! similar pairs of many.
 
 use crate::input::{is_stdin, name, open_bytes, plain_name};
 use crate::report::{Columns, Rows, escaped, size};
@@ -17,7 +18,7 @@ use umbel_text::similarity::{
     By, Collection, Elements, Likeness, Sketch, compare, each_file, files_of, fill, fitting,
 };
 
-/// The most files of which a matrix can be read.
+/// The maximum number of files that are shown as a matrix.
 pub const MAX_MATRIX_FILES: usize = 32;
 
 /// How documents are compared and reported.
@@ -29,7 +30,7 @@ pub struct Options<'a> {
     pub shape: Option<(u64, u32)>,
     /// The similarity from which pairs are listed.
     pub at_least: f64,
-    /// The most pairs that are listed.
+    /// The maximum number of pairs that are listed.
     pub top: usize,
     pub json: bool,
 }
@@ -69,7 +70,8 @@ impl Documents {
         self.skipped.push((path, format!("{error:#}")));
     }
 
-    /// Reads all documents, and returns the names and the results of `keep` for those that have an element.
+    /// Reads all documents, and returns the names and the results of `keep` for those that have an
+    /// element.
     fn read<T: Send>(
         &mut self,
         by: By,
@@ -118,9 +120,7 @@ impl Documents {
             }
         }
         if pairs.iter().any(|(_, _, likeness)| likeness.jaccard().is_none()) {
-            output::warn(
-                "some filters are too full to tell how similar they are: give -m more bits, or leave it out",
-            );
+            output::warn("some filters are too full to be compared: give -m more bits, or leave it out");
         }
         if options.json {
             sort_by_similarity(&mut pairs);
@@ -257,7 +257,7 @@ fn describe(one: &Document, two: &Document, likeness: &Likeness, options: &Optio
             rows.add("first in second", format!("{:.4}", overlap.left_in_right));
             rows.add("second in first", format!("{:.4}", overlap.right_in_left));
         }
-        _ => rows.add("Jaccard", "cannot be told: the filters are too full"),
+        _ => rows.add("Jaccard", "unknown: the filters are too full"),
     }
     let and =
         |score: f64, other: &Document| format!("{score:.4} (nothing in common: {:.4})", fill(&other.sketch));

@@ -16,16 +16,17 @@ use umbel::kind::Category;
 use umbel_text::content::{self, Format};
 use umbel_text::spelling::{Dictionary, LANGUAGES, Language, List, Suggestions, Word, each_word};
 
-/// The share of misspellings that are missed unless the user asks for another.
+/// The default share of misspellings that are missed.
 const DEFAULT_MISS_RATE: f64 = 0.001;
 
-/// The most words that are suggested for an unknown word.
+/// The maximum number of suggestions for an unknown word.
 const MAX_SUGGESTIONS: usize = 5;
 
-/// The most unknown words whose suggestions are remembered.
+/// The maximum number of unknown words whose suggestions are remembered.
 const MAX_REMEMBERED_WORDS: usize = 1 << 16;
 
-/// Opens the dictionary of a language, a list of words or a filter, together with added lists of words.
+/// Opens the dictionary of a language, a list of words or a filter, together with added lists of
+/// words.
 pub fn open_dictionary(
     lang: &str,
     added: &[PathBuf],
@@ -84,7 +85,7 @@ fn read_words(path: &Path) -> Result<Vec<u8>> {
     Ok(words)
 }
 
-/// What is printed for unknown words.
+/// The output for unknown words.
 pub struct Options {
     /// Suggest known words.
     pub suggest: bool,
@@ -199,7 +200,8 @@ impl<'a> Checker<'a> {
         words
     }
 
-    /// Prints the count and the statistics, if they are wanted; returns the number of unknown words.
+    /// Prints the count and the statistics, if they are wanted; returns the number of unknown
+    /// words.
     pub fn finish(mut self, stats: bool) -> Result<u64> {
         if self.options.count {
             self.out.write_answers(format!("{}\n", self.counts.unknown).as_bytes())?;

@@ -1,5 +1,7 @@
-//! The parts that all commands of a vault share: the passphrase, documents found by name or id, and reports of them.
+//! The parts that all commands of a vault share: the passphrase, documents found by name or id, and
+//! reports of them.
 
+use crate::args::headings;
 use crate::filters::FileLock;
 use crate::input::{is_stdin, name, open_raw};
 use crate::report::printable;
@@ -18,16 +20,16 @@ use umbel_text::vault::zidx::Id;
 use umbel_text::vault::{Entry, Passphrase, Vault};
 use zeroize::Zeroizing;
 
-/// The options for the passphrase.
+/// The option for the passphrase.
 #[derive(clap::Args)]
 pub struct PassphraseArgs {
-    /// Read the passphrase from the first line of this file or pipe; `-` is standard input. Without it you are asked on the
-    /// terminal
-    #[arg(long, value_name = "FILE")]
+    /// Read the passphrase from the first line of FILE, which may be a pipe or `-` for standard
+    /// input (default: prompt on the terminal)
+    #[arg(long, value_name = "FILE", help_heading = headings::SECRETS)]
     passphrase_file: Option<PathBuf>,
 }
 
-/// A new passphrase with fewer characters is warned of.
+/// The length below which a new passphrase causes a warning.
 const MIN_PASSPHRASE_CHARS: usize = 12;
 /// The longest passphrase; a file is not read further.
 const MAX_PASSPHRASE_BYTES: usize = 4096;
@@ -68,7 +70,7 @@ impl PassphraseArgs {
         };
         if passphrase.chars() < MIN_PASSPHRASE_CHARS {
             output::warn(format_args!(
-                "whoever has the vault can try passphrases at leisure, and one of fewer than {MIN_PASSPHRASE_CHARS} characters is soon found"
+                "a passphrase of fewer than {MIN_PASSPHRASE_CHARS} characters is soon guessed by anyone who has the vault"
             ));
         }
         Ok(passphrase)
@@ -80,7 +82,8 @@ pub fn lock_vault(folder: &Path) -> Result<FileLock> {
     FileLock::acquire(&Vault::header_path(folder))
 }
 
-/// Reads the first line of a file, which may lack its end. In a pipe, the bytes after it are left to the next reader.
+/// Reads the first line of a file, which may lack its end. In a pipe, the bytes after it are left
+/// to the next reader.
 fn read_passphrase(path: &Path) -> Result<Passphrase> {
     let called = name(path);
     let file = open_raw(path).with_context(|| format!("cannot read the passphrase from {called}"))?;
@@ -93,7 +96,7 @@ fn read_passphrase(path: &Path) -> Result<Passphrase> {
             b'\n' => break,
             _ if bytes.len() == MAX_PASSPHRASE_BYTES => {
                 bail!(
-                    "the first line of {called} is longer than {MAX_PASSPHRASE_BYTES} bytes, and no passphrase"
+                    "the first line of {called} is longer than {MAX_PASSPHRASE_BYTES} bytes, and not a passphrase"
                 )
             }
             byte => bytes.push(byte),
@@ -103,7 +106,7 @@ fn read_passphrase(path: &Path) -> Result<Passphrase> {
         bytes.pop();
     }
     if bytes.is_empty() {
-        bail!("the first line of {called} is empty, and no passphrase");
+        bail!("the first line of {called} is empty, and not a passphrase");
     }
     if found.is_file() && found.permissions().mode() & 0o077 != 0 {
         output::warn(format_args!(
@@ -128,7 +131,7 @@ fn as_passphrase(bytes: Zeroizing<Vec<u8>>) -> Result<Passphrase> {
     Passphrase::new(bytes).context("an empty passphrase protects nothing")
 }
 
-/// Returns the error, or if the vault is missing, one with a remedy.
+/// Adds a remedy to the error of a missing vault. Returns other errors unchanged.
 pub fn explain_missing(error: Error, folder: &Path) -> anyhow::Error {
     match error {
         Error::NoVault { .. } if folder.is_file() => {
@@ -150,7 +153,8 @@ pub fn report_problems(problems: Vec<Error>) -> Option<ExitCode> {
     any.then(|| ExitCode::from(FAILED))
 }
 
-/// Returns the documents with these names or starts of ids, or the exit code if one is missing. Fails if one is ambiguous.
+/// Returns the documents with these names or starts of ids, or the exit code if one is missing.
+/// Fails if one is ambiguous.
 pub fn find_documents(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitCode>> {
     let (entries, problems) = vault.entries()?;
     let ids = vault.server().documents()?;

@@ -18,8 +18,8 @@ pub fn open_stdin_or_prompt(prompt: &str) -> Result<Box<dyn Read + Send>> {
     Ok(Box::new(Cursor::new(WipedSecret(prompt::read_secret(prompt)?))))
 }
 
-/// Adds context that names the list to an error. For an error of the system, the message of the library is left out, since it
-/// would name the list again.
+/// Adds context that names the list to an error. For an error of the system, the message of the
+/// library is left out, since it would name the list again.
 pub fn with_list_name(error: Error, context: String) -> anyhow::Error {
     match error {
         Error::Input(source) | Error::Io { source, .. } => anyhow::Error::new(source).context(context),

@@ -18,8 +18,8 @@ pub struct MemoryLimit {
     pub overhead: u64,
 }
 
-/// Returns the wanted spec if it fits into the limit, and otherwise one with the rate that the limit allows. Fails if the user
-/// `asked` for a lower rate, or if the rate is useless.
+/// Returns the wanted spec if it fits into the limit, and otherwise one with the rate that the
+/// limit allows. Fails if the user `asked` for a lower rate, or if the rate is useless.
 pub fn fit(kind: Kind, wanted: Spec, limit: Option<MemoryLimit>, asked: Option<f64>) -> Result<Spec> {
     let Some(MemoryLimit { bytes: most, overhead }) = limit else { return Ok(wanted) };
     let planned = plan(kind, &wanted)?;
@@ -44,7 +44,7 @@ pub fn fit(kind: Kind, wanted: Spec, limit: Option<MemoryLimit>, asked: Option<f
     let Plan { bytes, rate, .. } = best;
     if let Some(asked) = asked {
         bail!(
-            "{capacity} keys at a rate of {} need {}, and --max-bytes allows {}: with so much the rate is {}; leave -p out to accept it",
+            "{capacity} keys at a rate of {} need {}, and --max-bytes allows {}: then the rate is {}; leave -p out to accept it",
             percent(asked),
             size(planned.bytes + overhead),
             size(most),

@@ -1,7 +1,8 @@
-//! A set built from the lines of an input, which is as large as it has to be.
+//! Builds a set from the lines of an input, with the size that they need.
 //!
-//! The size of a filter depends on the number of keys, which is known only at the end of the input. Unless the user gives it,
-//! small files are read twice, and otherwise the digests of all keys are stored until their number is known.
+//! The size of a filter depends on the number of keys, which is known only at the end of the input.
+//! Unless the user gives it, small files are read twice, and otherwise the digests of all keys are
+//! stored until their number is known.
 
 use super::budget::{self, MemoryLimit};
 use super::construct::{append, with_progress};
@@ -24,7 +25,8 @@ const MAX_GUESSED_BYTES: u64 = 32 << 20;
 /// The description of a set, and the lines that it is built from.
 pub struct SetBuilder<'a> {
     pub kind: Kind,
-    /// The rate that the user asks for; `None` is the default rate, or the one that `max_bytes` allows.
+    /// The requested rate; `None` is the default rate, or the one that `max_bytes`
+    /// allows.
     pub rate: Option<f64>,
     pub policy: KPolicy,
     pub options: KindOptions,
@@ -49,7 +51,8 @@ impl SetBuilder<'_> {
         }
     }
 
-    /// Fails for mistaken options before the lines are read. Only a window of keys depends on the number of lines.
+    /// Fails for mistaken options before the lines are read. Only a window of keys depends on the
+    /// number of lines.
     fn check(&self) -> Result<()> {
         if !self.kind.capabilities().forget {
             plan(self.kind, &self.spec(1)?)?;
@@ -57,7 +60,8 @@ impl SetBuilder<'_> {
         Ok(())
     }
 
-    /// Constructs a filter of a kind that needs all keys at once. Their digests take eight bytes each.
+    /// Constructs a filter of a kind that needs all keys at once. Their digests take eight bytes
+    /// each.
     fn construct(&self) -> Result<Stored> {
         let mut digests = Vec::new();
         pipeline::run(
@@ -82,14 +86,15 @@ impl SetBuilder<'_> {
         Ok(with_progress(self.input.threads(), count, build)?.into())
     }
 
-    /// Counts the lines of files that can be read again, and fills a filter for that many keys. If all lines turn out to be
-    /// distinct, as those of lists usually are, that is the result; otherwise they are read again, into a smaller filter.
-    /// Fresh memory is expensive, and this way only the filter needs it; so it is done if the filter takes less memory than
-    /// the digests. Returns `None` if the input or the kind does not allow it.
+    /// Counts the lines of files that can be read again, and fills a filter for that many keys. If
+    /// all lines turn out to be distinct, as those of lists usually are, that is the result;
+    /// otherwise they are read again, into a smaller filter. Fresh memory is expensive, and this
+    /// way only the filter needs it; so it is done if the filter takes less memory than the
+    /// digests. Returns `None` if the input or the kind does not allow it.
     fn count_first(&self) -> Result<Option<Stored>> {
         let threads = self.input.threads();
-        // For a single thread, storing digests is faster than reading the files twice. And a kind that depends on the order
-        // of keys cannot be filled by several threads.
+        // For a single thread, storing digests is faster than reading the files twice. And a kind
+        // that depends on the order of keys cannot be filled by several threads.
         if threads == 1
             || !self.kind.capabilities().absorb
             || self.max_bytes.is_some()
@@ -137,7 +142,8 @@ impl SetBuilder<'_> {
         fill.into_filter()
     }
 
-    /// Returns the number of keys to plan for, from the number of lines and the sketch of distinct ones.
+    /// Returns the number of keys to plan for, from the number of lines and the sketch of distinct
+    /// ones.
     fn capacity(&self, lines: u64, distinct: &Distinct) -> u64 {
         if self.kind.capabilities().multiset { lines.max(1) } else { capacity_for(lines, distinct) }
     }

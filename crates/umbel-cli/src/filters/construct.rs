@@ -1,4 +1,5 @@
-//! Filters and maps that are constructed from all their keys at once, in memory, with a progress bar.
+//! Filters and maps that are constructed from all their keys at once, in memory, with a progress
+//! bar.
 
 use crate::terminal::Progress;
 use anyhow::{Context, Result};

@@ -1,4 +1,5 @@
-//! The digests of all keys, stored until their number is known: in memory at first, and on disk when there are many.
+//! The digests of all keys, stored until their number is known: in memory at first, and on disk
+//! when there are many.
 
 use super::{DistinctCounter, new_distinct};
 use crate::input::InputArgs;
@@ -12,7 +13,7 @@ use umbel::key::Hashed;
 use umbel::sketch::Distinct;
 use umbel::{Digest, Hasher};
 
-/// The most bytes held in memory before they go to disk.
+/// The maximum number of bytes held in memory before they go to disk.
 const MEMORY_BYTES: usize = 64 << 20;
 
 /// The number of digests read back at once.
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digests_come_back_in_order_from_memory_and_from_disk() {
+    fn digests_are_read_back_in_order_from_memory_and_from_disk() {
         for count in [0u64, 1, 100_000, 20_000_000] {
             let mut digests = DigestSpool::default();
             let mut next = 0;

@@ -1,12 +1,12 @@
 //! The number of distinct keys, counted by several threads with sketches.
 
-use crate::sync::{inner, lock};
 use anyhow::{Context, Result};
 use std::sync::Mutex;
 use umbel::Batch;
+use umbel::internals::sync::{into_inner, lock};
 use umbel::sketch::Distinct;
 
-/// The precision of sketches unless the user asks for another: 256 KiB, and a standard error of 0.2 %.
+/// The default precision of sketches: 256 KiB, and a standard error of 0.2 %.
 const PRECISION: u32 = 18;
 
 /// Makes an empty sketch of the default precision.
@@ -14,8 +14,8 @@ pub fn new_distinct() -> umbel::Result<Distinct> {
     Distinct::with_precision(PRECISION)
 }
 
-/// A counter of distinct keys for several threads. Each thread has a sketch, and their union does not depend on which thread
-/// counted which key.
+/// A counter of distinct keys for several threads. Each thread has a sketch, and their union does
+/// not depend on which thread counted which key.
 pub struct DistinctCounter {
     sketches: Vec<Mutex<Distinct>>,
 }
@@ -37,15 +37,16 @@ impl DistinctCounter {
 
     /// Returns the sketch of the keys of all threads.
     pub fn finish(self) -> Result<Distinct> {
-        let mut sketches = self.sketches.into_iter().map(inner);
+        let mut sketches = self.sketches.into_iter().map(into_inner);
         let mut whole = sketches.next().context("there is at least one thread")?;
         sketches.try_for_each(|part| whole.union(&part))?;
         Ok(whole)
     }
 }
 
-/// Returns the number of keys to plan a filter for: the distinct ones and two standard errors more, since too small a
-/// filter breaks its promise and a slightly too large one does not; but never more than `count`, the number of lines.
+/// Returns the number of keys to plan a filter for: the distinct ones and two standard errors more,
+/// since too small a filter breaks its promise and a slightly too large one does not; but never
+/// more than `count`, the number of lines.
 pub fn capacity_for(count: u64, distinct: &Distinct) -> u64 {
     let estimate = distinct.count();
     ((estimate.value + 2.0 * estimate.standard_error).round() as u64).clamp(1, count.max(1))
@@ -57,7 +58,7 @@ mod tests {
     use umbel::Digest;
 
     #[test]
-    fn a_filter_is_made_for_different_keys_and_never_for_more_than_there_are() {
+    fn the_capacity_is_that_of_distinct_keys_and_at_most_the_number_of_lines() {
         use umbel::Key;
         let hasher = umbel::Hasher::default();
         let capacity = |keys: &[u64]| {

@@ -3,7 +3,6 @@
 use crate::input::{InputArgs, Records};
 use crate::pipeline;
 use crate::report::percent;
-use crate::sync::{inner, lock};
 use crate::system::clock;
 use crate::terminal::output::warn;
 use anyhow::{Context, Result};
@@ -11,6 +10,7 @@ use std::iter;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use umbel::any::{AnyConcurrent, Stored};
+use umbel::internals::sync::{into_inner, lock};
 use umbel::key::Hashed;
 use umbel::{AnyFilter, Batch};
 
@@ -22,11 +22,12 @@ pub enum ParallelFill {
     Shared(Box<AnyConcurrent>),
     /// A filter that cannot be shared: threads take turns, in any order.
     Locked(Box<Mutex<Stored>>),
-    /// A filter whose cells depend on the order of the keys: threads only hash, and keys are inserted in order.
+    /// A filter whose cells depend on the order of the keys: threads only hash, and keys are
+    /// inserted in order.
     InOrder(Box<Mutex<AnyFilter>>),
 }
 
-/// The most bytes that the copies of all further threads may take.
+/// The maximum number of bytes that the copies of all further threads may take.
 const MAX_COPIES_BYTES: u64 = 32 << 20;
 
 impl ParallelFill {
@@ -101,14 +102,14 @@ impl ParallelFill {
     pub fn into_filter(self) -> Result<Stored> {
         Ok(match self {
             ParallelFill::PerThread(filters) => {
-                let mut filters = filters.into_iter().map(inner);
+                let mut filters = filters.into_iter().map(into_inner);
                 let mut whole = filters.next().context("there is at least one thread")?;
                 filters.try_for_each(|part| whole.absorb(&part))?;
                 whole.into()
             }
             ParallelFill::Shared(filter) => filter.into_filter().into(),
-            ParallelFill::Locked(filter) => inner(*filter),
-            ParallelFill::InOrder(filter) => inner(*filter).into(),
+            ParallelFill::Locked(filter) => into_inner(*filter),
+            ParallelFill::InOrder(filter) => into_inner(*filter).into(),
         })
     }
 }
@@ -120,7 +121,8 @@ fn bytes(filter: &AnyFilter) -> u64 {
 
 /// Warns if the filter certainly holds more keys than it was made for.
 pub fn warn_if_overfull(filter: &Stored) {
-    // A filter that grows is never overfull, and if the insertions are few enough, the bits need not be counted.
+    // A filter that grows is never overfull, and if the insertions are few enough, the bits need
+    // not be counted.
     if filter.kind().capabilities().grow {
         return;
     }

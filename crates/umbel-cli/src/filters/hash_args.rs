@@ -1,6 +1,7 @@
 //! The options for hashing keys, of every command that builds a filter.
 
 use super::Secrets;
+use crate::args::headings;
 use anyhow::{Result, bail};
 use clap::Args;
 use umbel::Hasher;
@@ -9,20 +10,21 @@ use umbel::hash::Strength;
 /// The seed or secret of a hash.
 #[derive(Args, Clone, Debug)]
 pub struct HashArgs {
-    /// The seed of the fast hash; only filters with the same seed can be united [default: 0]
-    #[arg(long, value_name = "N")]
+    /// Seed of the fast hash; only filters with the same seed can be united [default: 0]
+    #[arg(long, value_name = "N", help_heading = headings::FILTER)]
     pub seed: Option<u64>,
 
     #[command(flatten)]
     pub secrets: Secrets,
 
-    /// Write the secret of a keyed hash into the file, so that it can be used without the key file
-    #[arg(long)]
+    /// Store the secret of a keyed hash in the filter, which can then be used without the key file
+    #[arg(long, help_heading = headings::SECRETS)]
     pub embed_key: bool,
 }
 
 impl HashArgs {
-    /// Returns the hash of this strength; by default the strength is that of the key file, or else `fast`.
+    /// Returns the hash of this strength; by default the strength is that of the key file, or else
+    /// `fast`.
     pub fn hasher(&self, strength: Option<Strength>) -> Result<Hasher> {
         let secret = self.secrets.single()?;
         let strength = strength.or(secret.as_ref().map(|secret| secret.id().strength));

@@ -1,6 +1,6 @@
 //! Options that only some kinds of filters have.
 
-use crate::args::{names, number};
+use crate::args::{headings, names, number};
 use anyhow::{Result, bail};
 use clap::Args;
 use umbel::Kind;
@@ -14,64 +14,66 @@ use umbel::variable_increment::Scheme;
 
 /// The options of filters that only some kinds have.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Options of some kinds")]
 pub struct KindOptionArgs {
-    /// aging: forget a key after so many others (1e6) or so much time (30s, 10m, 2h, 7d) [default: as many as -n]
-    #[arg(long, value_name = "KEYS|TIME", value_parser = number::window)]
+    /// aging: forget a key after this many others (1e6) or after this time (30s, 10m, 2h, 7d)
+    /// [default: the capacity]
+    #[arg(long, value_name = "KEYS|TIME", value_parser = number::window, help_heading = headings::KINDS)]
     window: Option<Window>,
 
-    /// aging: forget in so many parts; the more, the sharper, and the slower [default: 8]
-    #[arg(long, value_name = "G")]
+    /// aging: number of generations that forget in turn; more are more precise and slower
+    /// [default: 8]
+    #[arg(long, value_name = "G", help_heading = headings::KINDS)]
     generations: Option<u32>,
 
-    /// scalable: the rate of each stage, as a share of the one before [default: 0.85]
-    #[arg(long, value_name = "R")]
+    /// scalable: rate of each stage relative to the previous one [default: 0.85]
+    #[arg(long, value_name = "R", help_heading = headings::KINDS)]
     tightening: Option<f64>,
 
-    /// scalable: the size of each stage, in sizes of the one before [default: 2]
-    #[arg(long, value_name = "S")]
+    /// scalable: size of each stage relative to the previous one [default: 2]
+    #[arg(long, value_name = "S", help_heading = headings::KINDS)]
     growth: Option<u32>,
 
-    /// counting: bits of a counter, 2 to 16 [default: 4]
-    #[arg(long, value_name = "BITS")]
+    /// counting: bits per counter, 2 to 16 [default: 4]
+    #[arg(long, value_name = "BITS", help_heading = headings::KINDS)]
     counter_bits: Option<u32>,
 
-    /// counting: what happens to a counter at its largest value; decrement loses keys, and is for demonstration
-    /// [default: sticky]
-    #[arg(long, value_name = "POLICY", value_parser = names::overflow())]
+    /// counting: behaviour of a counter at its maximum; decrement loses keys and is only for
+    /// demonstration [default: sticky]
+    #[arg(long, value_name = "POLICY", value_parser = names::overflow(), help_heading = headings::KINDS)]
     overflow: Option<Overflow>,
 
-    /// variable-increment: what probes add, for instance 8,12,14,15 [default: 4,5,6,7]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// variable-increment: increments of the counters, for instance 8,12,14,15 [default: 4,5,6,7]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = headings::KINDS)]
     increments: Option<Vec<u32>>,
 
-    /// deletable: filter bits for each collision bit; the fewer, the more keys can be removed [default: 4]
-    #[arg(long, value_name = "BITS")]
+    /// deletable: filter bits per collision bit; with fewer, more keys can be removed [default: 4]
+    #[arg(long, value_name = "BITS", help_heading = headings::KINDS)]
     region_bits: Option<u64>,
 
-    /// floom: how many regions, 1 to 24 [default: by the size]
-    #[arg(long, value_name = "B")]
+    /// floom: number of regions, 1 to 24 [default: by the size]
+    #[arg(long, value_name = "B", help_heading = headings::KINDS)]
     regions: Option<u32>,
 
-    /// floom: only patterns that a key can have get a bit
-    #[arg(long)]
+    /// floom: store only patterns that a key can have
+    #[arg(long, help_heading = headings::KINDS)]
     ranked: bool,
 
-    /// cuckoo, fuse: bits of a fingerprint [default: by the rate]
-    #[arg(long, value_name = "BITS")]
+    /// cuckoo, fuse: bits per fingerprint [default: by the rate]
+    #[arg(long, value_name = "BITS", help_heading = headings::KINDS)]
     fingerprint_bits: Option<u32>,
 
-    /// quotient: the share of slots filled at capacity; the higher, the smaller and slower [default: 0.8]
-    #[arg(long, value_name = "SHARE")]
+    /// quotient: share of slots in use at capacity; higher is smaller and slower [default: 0.8]
+    #[arg(long, value_name = "SHARE", help_heading = headings::KINDS)]
     load: Option<f64>,
 
-    /// cuckoo: sorted fingerprints, which take a bit less per key and more time
-    #[arg(long)]
+    /// cuckoo: sort the fingerprints of a bucket, which saves one bit per key and costs time
+    #[arg(long, help_heading = headings::KINDS)]
     semi_sorted: bool,
 }
 
 impl KindOptionArgs {
-    /// Returns the options of a filter of this kind. Fails if an option is given that the kind does not have.
+    /// Returns the options of a filter of this kind. Fails if an option is given that the kind does
+    /// not have.
     pub fn for_kind(&self, kind: Kind) -> Result<KindOptions> {
         let given = [
             (self.window.is_some(), "--window", &[Kind::Aging][..]),
@@ -122,23 +124,25 @@ impl KindOptionArgs {
 
 /// The options of multisets.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Options of multisets")]
 pub struct MultisetArgs {
-    /// How many different keys there are at most, if that is known: then fewer bits will do
-    #[arg(long, value_name = "N", value_parser = number::count)]
+    /// Maximum number of distinct keys, if known; then fewer bits suffice
+    #[arg(long, value_name = "N", value_parser = number::count, help_heading = headings::MULTISETS)]
     keys: Option<u64>,
 
-    /// Groups of hash functions, 1 to 64, and with several levels from 8; the more, the further a level counts, and the larger it is [default: 32]
-    #[arg(long, value_name = "L")]
+    /// Groups of hash functions, 1 to 64, or 8 to 64 with several levels; with more, a level counts
+    /// further and is larger [default: 32]
+    #[arg(long, value_name = "L", help_heading = headings::MULTISETS)]
     groups: Option<u32>,
 
-    /// multi-resolution: levels, 1 to 16; each counts four times as far as the one before [default: 9]
-    #[arg(long, value_name = "R")]
+    /// multi-resolution: levels, 1 to 16; each counts four times as far as the previous one
+    /// [default: 9]
+    #[arg(long, value_name = "R", help_heading = headings::MULTISETS)]
     levels: Option<u32>,
 }
 
 impl MultisetArgs {
-    /// Sets the options of a multiset of this kind. Fails if an option is given that the kind does not have.
+    /// Sets the options of a multiset of this kind. Fails if an option is given that the kind does
+    /// not have.
     pub fn for_kind(&self, kind: Kind, options: &mut KindOptions) -> Result<()> {
         let given = [
             (self.keys.is_some(), "--keys"),
@@ -159,7 +163,8 @@ impl MultisetArgs {
         Ok(())
     }
 
-    /// Fails if there are certainly more distinct keys than `--keys` says: with too few bits every key is found.
+    /// Fails if there are certainly more distinct keys than `--keys` says: with too few bits every
+    /// key is found.
     pub fn check_keys(&self, distinct: &Distinct) -> Result<()> {
         let found = distinct.count();
         match self.keys {

@@ -10,13 +10,15 @@ use std::path::Path;
 
 /// An exclusive lock on a file, which is held until it is dropped.
 ///
-/// Filters are replaced, not overwritten. If another process has replaced the file while this one waited, the lock on the new
-/// file is acquired instead. No lock file is needed, and none is left behind.
+/// Filters are replaced, not overwritten. If another process has replaced the file while this one
+/// waited, the lock on the new file is acquired instead. No lock file is needed, and none is left
+/// behind.
 pub struct FileLock(#[expect(dead_code, reason = "held, not read")] File);
 
 impl FileLock {
-    /// Locks the folder of a file, which need not exist yet, to create several files in it. Only processes that lock the
-    /// folder too are kept out. Returns `None` if the folder cannot be locked.
+    /// Locks the folder of a file, which need not exist yet, to create several files in it. Only
+    /// processes that lock the folder too are kept out. Returns `None` if the folder cannot be
+    /// locked.
     pub fn acquire_folder(path: &Path) -> Option<FileLock> {
         let folder = File::open(folder(path)).ok()?;
         folder.lock().ok()?;

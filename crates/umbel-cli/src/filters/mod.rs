@@ -1,7 +1,8 @@
 //! Filters opened, built, filled and saved.
 //!
-//! [`Secrets`] opens filters; [`HashArgs`], [`KindOptionArgs`] and [`budget`] plan new ones; [`SetBuilder`],
-//! [`ParallelFill`] and [`construct`] put keys into them; [`SaveArgs`] and [`Target`] write them, and [`FileLock`] keeps other processes out meanwhile.
+//! [`Secrets`] opens filters; [`HashArgs`], [`KindOptionArgs`] and [`budget`] plan new ones;
+//! [`SetBuilder`], [`ParallelFill`] and [`construct`] put keys into them; [`SaveArgs`] and
+//! [`Target`] write them, and [`FileLock`] keeps other processes out meanwhile.
 
 pub mod budget;
 mod build;
@@ -35,8 +36,8 @@ pub use save::SaveArgs;
 pub use secrets::{NewKey, Secrets, key_file_beside, read_key};
 pub use target::{Target, already_exists, check_writable, explain_exists};
 
-/// The rate of a filter unless the user asks for another.
+/// The default rate of a filter.
 pub const DEFAULT_RATE: f64 = 0.01;
 
-/// The noise of a multiset unless the user asks for another.
+/// The default noise of a multiset.
 pub const DEFAULT_NOISE: f64 = 0.005;

@@ -1,4 +1,5 @@
-//! Filters opened: loaded or mapped with the secrets at hand, and checked for what a command can do with them.
+//! Opens filters: loads or maps them with the given secrets, and checks that a command can use
+//! them.
 
 use super::Secrets;
 use crate::system::signals;
@@ -12,14 +13,16 @@ use umbel_text::address::Screen;
 use umbel_text::password::Recipe;
 
 impl Secrets {
-    /// Reads a filter into memory and verifies all of it. Fails if it is not of the category that is wanted.
+    /// Reads a filter into memory and verifies all of it. Fails if it is not of the `wanted`
+    /// category.
     pub fn load(&self, path: &Path, wanted: Category) -> Result<Loaded> {
         let loaded = file::load(path, self.ring()?)?;
         check_category(path, loaded.filter.kind(), wanted)?;
         Ok(loaded)
     }
 
-    /// Maps a filter, which is verified as far as it is touched. Fails if it is not of the category that is wanted.
+    /// Maps a filter; each part is verified when it is first touched. Fails if the filter is not of
+    /// the `wanted` category.
     pub fn map(&self, path: &Path, wanted: Category) -> Result<Mapped> {
         signals::watch_mapped(path);
         let mapped = file::map(path, self.ring()?)?;
@@ -27,8 +30,9 @@ impl Secrets {
         Ok(mapped)
     }
 
-    /// Maps a set of plain keys, which is opened only once: its metadata is checked after it is mapped. Only if mapping fails is
-    /// the file inspected, since a filter of passwords should be named as such before a missing secret is.
+    /// Maps a set of plain keys, which is opened only once: its metadata is checked after it is
+    /// mapped. Only if mapping fails is the file inspected, since a filter of passwords should be
+    /// named as such before a missing secret is.
     pub fn map_plain(&self, path: &Path) -> Result<Mapped> {
         match self.map(path, Category::Set) {
             Ok(mapped) => check_plain_meta(path, mapped.meta()).map(|()| mapped),
@@ -47,7 +51,8 @@ pub fn check_category(path: &Path, kind: Kind, wanted: Category) -> Result<()> {
     if kind.category() == wanted { Ok(()) } else { Err(wrong_kind(path, kind)) }
 }
 
-/// Returns the error for a file of a kind that the command cannot use; it names the command that can.
+/// Returns the error for a file of a kind that the command cannot use; it names the command that
+/// can.
 pub fn wrong_kind(path: &Path, kind: Kind) -> anyhow::Error {
     let holds = kind.category();
     let remedy = match holds {
@@ -73,8 +78,8 @@ pub fn sketch_command(kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// Fails if the filter holds its keys in a form of their own, as filters of passwords and web addresses do: lines as they
-/// are would not be found in it.
+/// Fails if the filter holds its keys in a form of their own, as filters of passwords and web
+/// addresses do: lines as they are would not be found in it.
 ///
 /// A file that cannot be read passes: opening it reports the error.
 pub fn check_plain(path: &Path) -> Result<()> {
@@ -99,7 +104,8 @@ fn check_plain_meta(path: &Path, meta: &Meta) -> Result<()> {
     Ok(())
 }
 
-/// Fails if two filters hold passwords in different forms, in which the same word is not the same key.
+/// Fails if two filters hold passwords in different forms, in which the same word is not the same
+/// key.
 pub fn check_same_form(left: (&Path, &Meta), right: (&Path, &Meta)) -> Result<()> {
     for mark in Recipe::MARKS {
         let (ours, theirs) = (left.1.get(mark), right.1.get(mark));
@@ -132,7 +138,7 @@ pub fn check_not_fixed(path: &Path, kind: Kind) -> Result<()> {
         return Ok(());
     }
     bail!(
-        "{} is {} {kind} filter, to which no keys can be added: it was made from all its keys at once; build it anew from those it shall have, with `umbel build --kind {kind}`",
+        "{} is {} {kind} filter, to which no keys can be added: it was made from all its keys at once; build it again from all keys, with `umbel build --kind {kind}`",
         path.display(),
         kind.article()
     )

@@ -11,7 +11,8 @@ use umbel::key::Hashed;
 use umbel::sizing::Cardinality;
 use umbel::sizing::space_code::pairs;
 
-/// Records all lines in order, since the groups that a line hits depend on the lines before it. Threads only hash.
+/// Records all lines in order, since the groups that a line hits depend on the lines before it.
+/// Threads only hash.
 pub fn record(counts: &mut AnyCount, input: &InputArgs) -> Result<()> {
     let hasher = counts.hasher().clone();
     pipeline::run(
@@ -48,7 +49,8 @@ pub fn warn_if_noisy(counts: &AnyCount) {
     ));
 }
 
-/// Returns the number of distinct keys that the multiset was made for, and the expected number of pairs of a key and a group.
+/// Returns the number of distinct keys that the multiset was made for, and the expected number of
+/// pairs of a key and a group.
 fn planned_keys(counts: &AnyCount) -> Option<(u64, f64)> {
     let (keys, groups) = match counts {
         AnyCount::SpaceCode(counts) => (counts.keys()?, counts.groups()),

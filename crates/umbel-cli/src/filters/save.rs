@@ -1,6 +1,7 @@
 //! A new filter saved to a file or standard output, and reported.
 
 use super::{Secrets, Target};
+use crate::args::headings;
 use crate::args::meta::{self, entry};
 use crate::report::FilterReport;
 use crate::terminal::output;
@@ -10,18 +11,19 @@ use std::path::{Path, PathBuf};
 use umbel::any::Stored;
 use umbel::file::{Meta, Options};
 
-/// The options of commands that build a filter: where it goes, its metadata, and whether to report it as JSON.
+/// The options of commands that build a filter: where it goes, its metadata, and whether to report
+/// it as JSON.
 #[derive(clap::Args)]
 pub struct SaveArgs {
     #[command(flatten)]
     target: Target,
 
-    /// Metadata that travels with it (repeatable)
-    #[arg(long, value_name = "NAME=VALUE", value_parser = entry)]
+    /// Store a name and a value with the filter (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = entry, help_heading = headings::OUTPUT)]
     meta: Vec<(String, String)>,
 
-    /// Print its facts as JSON
-    #[arg(long)]
+    /// Print a description of the filter as JSON
+    #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
 }
 

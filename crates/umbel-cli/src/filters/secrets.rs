@@ -1,6 +1,6 @@
 //! Secrets of keyed and sealed hashes, and the key files that hold them.
 
-use crate::hex;
+use crate::args::headings;
 use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -11,14 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use umbel::Hasher;
 use umbel::hash::{KeyRing, Strength};
+use umbel::internals::hex;
 use zeroize::Zeroizing;
 
 /// The secrets that open filters.
 #[derive(Args, Clone, Debug)]
 pub struct Secrets {
-    /// A file with the secret of a keyed or sealed hash, as `umbel key new` makes it, or just the 32 bytes of a sealed one
-    /// (repeatable)
-    #[arg(long, value_name = "FILE")]
+    /// Read the secret of a keyed or sealed hash from FILE, as written by `umbel key new`, or as
+    /// the 32 raw bytes of a sealed secret (repeatable)
+    #[arg(long, value_name = "FILE", help_heading = headings::SECRETS)]
     pub(super) key_file: Vec<PathBuf>,
 
     /// The secrets read from the files, which may be pipes and are therefore read once.
@@ -68,7 +69,8 @@ pub fn read_key(path: &Path) -> Result<Hasher> {
     file.take(1024).read_to_end(&mut text).with_context(|| failed("read"))?;
     let secret =
         parse_key(&text).with_context(|| format!("{name} is not a key file: `umbel key new` makes one"))?;
-    // Only now that it is known to be a key file: users should not change the permissions of other files.
+    // Only now that it is known to be a key file: users should not change the permissions of other
+    // files.
     if mode & 0o077 != 0 {
         output::warn(format_args!("others may read the key file {name}: `chmod 600 {name}` keeps it secret"));
     }
@@ -138,7 +140,8 @@ impl NewKey {
         };
         let written = created.write_all(self.contents.as_bytes()).and_then(|()| created.sync_all());
         if let Err(error) = written {
-            // Half a secret is useless, and would block the next attempt. The first error is the one to report.
+            // Half a secret is useless, and would block the next attempt. The first error is the
+            // one to report.
             let _ = fs::remove_file(path);
             return Err(error).with_context(|| format!("cannot write to {name}"));
         }

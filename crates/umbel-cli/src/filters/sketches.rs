@@ -1,6 +1,8 @@
-//! Sketches of lines: saved ones are recognised among the inputs, united with the lines, and saved again.
+//! Sketches of lines: saved ones are recognised among the inputs, united with the lines, and saved
+//! again.
 
 use super::{Secrets, Target, wrong_kind};
+use crate::args::headings;
 use crate::input::{InputArgs, plain_name};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -12,23 +14,23 @@ use umbel::{Hasher, Kind};
 /// The options of every command that makes a sketch.
 #[derive(Args)]
 pub struct SketchArgs {
-    /// Save the sketch to FILE; as an input of this command, FILE stands for the lines that were read
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-
-    /// Replace FILE if it is there
-    #[arg(short, long, requires = "output")]
-    force: bool,
-
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     secrets: Secrets,
 
-    #[command(flatten)]
-    input: InputArgs,
+    /// Save the sketch to FILE, which can later be an input in place of the lines
+    #[arg(short, long, value_name = "FILE", help_heading = headings::OUTPUT)]
+    output: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(short, long, requires = "output", help_heading = headings::OUTPUT)]
+    force: bool,
+
+    /// Print the result as JSON
+    #[arg(long, help_heading = headings::OUTPUT)]
+    pub json: bool,
 }
 
 /// The inputs of a command that makes a sketch of type `S`.
@@ -58,7 +60,8 @@ impl SketchArgs {
         Ok(SketchInputs { saved, lines })
     }
 
-    /// Returns the hash for lines if there is no saved sketch: that of the key file, or else the fast one.
+    /// Returns the hash for lines if there is no saved sketch: that of the key file, or else the
+    /// fast one.
     pub fn hasher(&self) -> Result<Hasher> {
         Ok(self.secrets.single()?.unwrap_or_default())
     }
@@ -90,7 +93,8 @@ impl<S> SketchInputs<S> {
         self.saved.first().map(|(_, sketch)| sketch)
     }
 
-    /// Unites all saved sketches with `whole`, whose shape comes from `--error`, or else from the first saved sketch.
+    /// Unites all saved sketches with `whole`, whose shape comes from `--error`, or else from the
+    /// first saved sketch.
     pub fn unite(
         &self,
         whole: &mut S,

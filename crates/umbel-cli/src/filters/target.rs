@@ -1,6 +1,7 @@
 //! Where a new filter goes: a file that is replaced only on request, or standard output.
 
 use super::{FileLock, Secrets};
+use crate::args::headings;
 use crate::input::check_not_output;
 use crate::terminal::output;
 use anyhow::{Context, Result, anyhow, bail};
@@ -14,12 +15,12 @@ use umbel::file::{self, Options, Storable};
 /// The options of commands that write a filter: where it goes.
 #[derive(Args, Clone, Debug)]
 pub struct Target {
-    /// The file to write; without it, or with `-`, standard output
-    #[arg(short, long, value_name = "FILE")]
+    /// Write to FILE; without this option, or with `-`, write to standard output
+    #[arg(short, long, value_name = "FILE", help_heading = headings::OUTPUT)]
     output: Option<PathBuf>,
 
-    /// Replace FILE if it is there
-    #[arg(short, long)]
+    /// Replace FILE if it exists
+    #[arg(short, long, help_heading = headings::OUTPUT)]
     force: bool,
 }
 
@@ -34,7 +35,8 @@ impl Target {
         self.output.as_deref().filter(|path| *path != Path::new("-"))
     }
 
-    /// Fails early if the file could not be written later, or if it is one of the inputs or key files.
+    /// Fails early if the file could not be written later, or if it is one of the inputs or key
+    /// files.
     pub fn check(&self, inputs: &[PathBuf], secrets: &Secrets) -> Result<()> {
         let Some(path) = self.path() else {
             if io::stdout().is_terminal() {
@@ -90,7 +92,8 @@ pub fn check_writable(path: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Returns the error, or if it is that the file exists, one that names the option to replace it.
+/// Explains the error that a file exists, with the option to replace it. Returns other errors
+/// unchanged.
 pub fn explain_exists(error: impl Error + Send + Sync + 'static, path: &Path) -> anyhow::Error {
     match error.source().and_then(|cause| cause.downcast_ref::<io::Error>()) {
         Some(cause) if cause.kind() == io::ErrorKind::AlreadyExists => anyhow!("{}", already_exists(path)),

@@ -11,14 +11,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// The size of a block: large enough that a read costs little more than its copy, small enough that a block and the
-/// results computed from it stay in the cache of one core.
+/// The size of a block: large enough that a read costs little more than its copy, small enough that
+/// a block and the results computed from it stay in the cache of one core.
 const BLOCK_BYTES: usize = 256 << 10;
 
 /// The signature at the start of some UTF-8 texts.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The longest record. Positions in a block are 32-bit numbers, and lower case may be longer than the original.
+/// The longest record. Positions in a block are 32-bit numbers, and lower case may be longer than
+/// the original.
 const MAX_RECORD_BYTES: usize = 1 << 31;
 
 /// A reader of blocks from all inputs, one after the other.
@@ -32,7 +33,8 @@ pub struct Blocks {
     number: u64,
     /// The number of inputs opened so far.
     opened: usize,
-    /// Whether the last block reported that the input is idle (`caught_up`), so that a read may wait.
+    /// Whether the last block reported that the input is idle (`caught_up`), so that a read may
+    /// wait.
     idle_reported: bool,
     read: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
@@ -85,8 +87,8 @@ impl Blocks {
         })
     }
 
-    /// Prepares for a command that prints lines while it reads: the output must not be one of the inputs, and a progress bar
-    /// is shown only if the lines go to a file.
+    /// Prepares for a command that prints lines while it reads: the output must not be one of the
+    /// inputs, and a progress bar is shown only if the lines go to a file.
     pub fn printing(mut self) -> Result<Blocks> {
         source::check_not_stdout(self.inputs.make_contiguous())?;
         Ok(Blocks { show_progress: source::stdout_is_file(), ..self })
@@ -106,10 +108,11 @@ impl Blocks {
         Arc::clone(&self.stop)
     }
 
-    /// Reads the next block; returns `false` at the end of the last input, or once the stop flag is set.
+    /// Reads the next block; returns `false` at the end of the last input, or once the stop flag is
+    /// set.
     ///
-    /// A block may be empty: before the reader waits for more data, it returns a block that only reports `caught_up`. An error
-    /// has a number in the order of blocks, and is the last one.
+    /// A block may be empty: before the reader waits for more data, it returns a block that only
+    /// reports `caught_up`. An error has a number in the order of blocks, and is the last one.
     pub fn next(&mut self, block: &mut Block) -> Result<bool> {
         let result = self.read_next(block);
         if result.is_err() {
@@ -156,8 +159,8 @@ impl Blocks {
 }
 
 impl OpenInput {
-    /// Reads whole records into `block`, and the start of the next one into `carry`; returns `false` at the end of the input.
-    /// Waits for the first record only if `idle_reported`.
+    /// Reads whole records into `block`, and the start of the next one into `carry`; returns
+    /// `false` at the end of the input. Waits for the first record only if `idle_reported`.
     fn fill(
         &mut self,
         block: &mut Block,

@@ -1,7 +1,9 @@
-//! CSV as RFC 4180 has it: fields may be in quotes, where separators and newlines are data and two quotes are one.
+//! CSV as RFC 4180 has it: fields may be in quotes, where separators and newlines are data and two
+//! quotes are one.
 //!
-//! The same few rules cut records out of a stream and fields out of a record. A quote means something only at the start
-//! of a field; bytes between the closing quote and the separator belong to the field.
+//! The same few rules cut records out of a stream and fields out of a record. A quote means
+//! something only at the start of a field; bytes between the closing quote and the separator belong
+//! to the field.
 
 use memchr::{memchr, memchr2};
 
@@ -21,7 +23,8 @@ enum State {
     Start,
     Plain,
     Quoted,
-    /// After a quote inside quotes, which the next byte shows to be the closing one or the first of two.
+    /// After a quote inside quotes, which the next byte shows to be the closing one or the first of
+    /// two.
     Closed,
 }
 
@@ -31,7 +34,8 @@ impl RecordSplitter {
         matches!(self.state, State::Quoted)
     }
 
-    /// Calls `found` with the index after each record's end. The state carries over to the next piece.
+    /// Calls `found` with the index after each record's end. The state carries over to the next
+    /// piece.
     pub fn feed(&mut self, bytes: &[u8], separator: u8, mut found: impl FnMut(usize)) {
         let mut at = 0;
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
@@ -59,7 +63,8 @@ impl RecordSplitter {
     }
 }
 
-/// Returns the field with this index of a record without its line end; `unquoted` is a buffer for quoted fields.
+/// Returns the field with this index of a record without its line end; `unquoted` is a buffer for
+/// quoted fields.
 pub fn field<'a>(
     record: &'a [u8],
     separator: u8,
@@ -129,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_hold_separators_newlines_and_quotes() {
+    fn quoted_fields_may_contain_separators_newlines_and_quotes() {
         let text = b"a,\"b,\"\"c\"\"\nd\",e\nf,g\"h,\"\"\n";
         for piece in 1..30 {
             assert_eq!(records(text, piece), [&text[..15], &text[16..24]], "in pieces of {piece}");
@@ -145,7 +150,7 @@ mod tests {
             rng_seed: proptest::test_runner::RngSeed::Fixed(1), failure_persistence: None, ..Default::default()
         })]
         #[test]
-        fn what_another_library_writes_is_read_as_it_was(
+        fn records_written_by_another_library_are_read_back(
             table in proptest::collection::vec(proptest::collection::vec("[a-z,\"\n\r ]{0,6}", 2..5), 1..10),
             piece in 1..20usize,
         ) {

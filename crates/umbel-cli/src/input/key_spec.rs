@@ -1,10 +1,10 @@
 //! The key of a record: one of its fields or all of it, trimmed, in lower case, decoded.
 
 use super::csv;
-use crate::hex;
 use anyhow::{Result, bail};
 use bstr::ByteSlice;
 use memchr::memmem;
+use umbel::internals::hex;
 
 /// How lines are split into records and fields, and which part of a record is the key.
 pub struct KeySpec {
@@ -77,7 +77,8 @@ impl KeySpec {
         bail!("{file} has no field \"{name}\": its fields are {}", names.join(", "))
     }
 
-    /// Returns the field with this index, if the record has one; `unquoted` is a buffer for quoted fields.
+    /// Returns the field with this index, if the record has one; `unquoted` is a buffer for quoted
+    /// fields.
     fn nth_field<'a>(&self, record: &'a [u8], number: usize, unquoted: &'a mut Vec<u8>) -> Option<&'a [u8]> {
         if self.csv {
             return csv::field(record, self.separator[0], number, unquoted);
@@ -88,7 +89,8 @@ impl KeySpec {
         nth_between(record, memmem::find_iter(record, &self.separator), self.separator.len(), number)
     }
 
-    /// Appends the key of a record to `keys`, and with `--print-field` the unchanged field to `printed`.
+    /// Appends the key of a record to `keys`, and with `--print-field` the unchanged field to
+    /// `printed`.
     pub fn append_key(
         &self,
         record: &[u8],

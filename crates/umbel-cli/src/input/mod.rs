@@ -1,11 +1,13 @@
-//! Lines in, keys out: the options that all commands with lines share, and the way from files to keys.
+//! Lines in, keys out: the options that all commands with lines share, and the way from files to
+//! keys.
 //!
 //! ```text
 //! files, pipes, gz, zst  ->  blocks of whole records  ->  records  ->  keys
 //!       [source]                 [blocks, csv]           [records]   [key_spec]
 //! ```
 //!
-//! One thread at a time reads a block, and many threads work on blocks; nothing is allocated per line.
+//! One thread at a time reads a block, and many threads work on blocks; nothing is allocated per
+//! line.
 
 mod blocks;
 mod csv;
@@ -23,7 +25,7 @@ pub use source::{
     total_len,
 };
 
-use crate::args::number;
+use crate::args::{headings, number};
 use anyhow::{Result, bail};
 use clap::Args;
 use key_spec::{Field, KeySpec};
@@ -31,51 +33,50 @@ use std::path::{Path, PathBuf};
 
 /// Where lines come from, and which part of a line is the key.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Input")]
 pub struct InputArgs {
-    /// Files with a key in each line; `-`, or no file, is standard input. What is compressed with gzip or zstd is
-    /// recognised
+    /// Files with one key per line; `-` or no file means standard input. Files compressed with gzip
+    /// or zstd are decompressed
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
 
-    /// Lines end with a zero byte instead of a newline, in and out
-    #[arg(short = '0', long)]
-    null: bool,
-
-    /// Fields end with TEXT (default: a tab; \t, \n, \0 and \\ are understood)
-    #[arg(short, long, value_name = "TEXT", value_parser = separator)]
-    delimiter: Option<Separator>,
-
-    /// The key is this field of the line: its number, from 1, or with --header its name
-    #[arg(short = 'F', long, value_name = "N|NAME")]
+    /// Use this field of each line as the key: its number, from 1, or with --header its name
+    #[arg(short = 'F', long, value_name = "N|NAME", help_heading = headings::KEYS)]
     field: Option<String>,
 
-    /// The first line of each file names the fields; it is not a key, and it is not printed
-    #[arg(long)]
-    header: bool,
+    /// Separate fields by TEXT (default: a tab; \t, \n, \0 and \\ are understood)
+    #[arg(short, long, value_name = "TEXT", value_parser = separator, help_heading = headings::KEYS)]
+    delimiter: Option<Separator>,
 
-    /// Print the field instead of the whole line
-    #[arg(long)]
-    print_field: bool,
-
-    /// Lines are CSV records, with quotes; fields end with a comma unless -d says otherwise
-    #[arg(long)]
-    csv: bool,
-
-    /// Remove white space at both ends of the key, a carriage return too
-    #[arg(long)]
+    /// Remove white space, including a carriage return, from both ends of the key
+    #[arg(long, help_heading = headings::KEYS)]
     trim: bool,
 
-    /// Change the key to lower case
-    #[arg(long)]
+    /// Convert the key to lower case
+    #[arg(long, help_heading = headings::KEYS)]
     lower: bool,
 
-    /// The key is written in hexadecimal: decode it
-    #[arg(long)]
+    /// Decode the key from hexadecimal
+    #[arg(long, help_heading = headings::KEYS)]
     hex: bool,
 
-    /// Work with so many threads (default: all processors)
-    #[arg(short = 'j', long, value_name = "N", value_parser = number::threads)]
+    /// Print the field instead of the whole line
+    #[arg(long, help_heading = headings::KEYS)]
+    print_field: bool,
+
+    /// Read CSV records with quotes; fields are separated by a comma, or by -d
+    #[arg(long, help_heading = headings::INPUT)]
+    csv: bool,
+
+    /// Take the names of fields from the first line of each file, which is not printed
+    #[arg(long, help_heading = headings::INPUT)]
+    header: bool,
+
+    /// End lines with a zero byte instead of a newline, in input and output
+    #[arg(short = '0', long, help_heading = headings::INPUT)]
+    null: bool,
+
+    /// Number of threads (default: all processors)
+    #[arg(short = 'j', long, value_name = "N", value_parser = number::threads, help_heading = headings::INPUT)]
     threads: Option<usize>,
 }
 
@@ -84,7 +85,8 @@ pub fn open_whole_lines(files: &[PathBuf]) -> Result<Blocks> {
     Blocks::open(files, KeySpec::whole_line())
 }
 
-/// The bytes between two fields. (A type of its own, since clap takes a vector for a repeated option.)
+/// The bytes between two fields. (A type of its own, since clap takes a vector for a repeated
+/// option.)
 #[derive(Clone, Debug)]
 struct Separator(Vec<u8>);
 
@@ -94,14 +96,15 @@ impl InputArgs {
         Blocks::open(&self.inputs, self.key_spec()?)
     }
 
-    /// Returns whether the inputs are uncompressed files whose keys are whole lines, so that reading them twice is cheap.
+    /// Returns whether the inputs are uncompressed files whose keys are whole lines, so that
+    /// reading them twice is cheap.
     pub fn can_be_read_again(&self) -> Result<bool> {
         let plain = self.inputs.iter().all(|input| source::is_plain(input));
         Ok(!self.inputs.is_empty() && plain && !self.header && self.key_spec()?.is_plain())
     }
 
-    /// Separates saved sketches from inputs with lines. The latter are `None` if all inputs are sketches, so that standard
-    /// input is not read instead.
+    /// Separates saved sketches from inputs with lines. The latter are `None` if all inputs are
+    /// sketches, so that standard input is not read instead.
     pub fn split_saved(&self) -> (Vec<PathBuf>, Option<InputArgs>) {
         let is_saved = |path: &PathBuf| !source::is_stdin(path) && source::is_filter(path);
         let (saved, inputs): (Vec<_>, Vec<_>) = self.inputs.iter().cloned().partition(is_saved);
@@ -137,7 +140,8 @@ impl InputArgs {
         column: impl FnOnce(&mut Vec<u8>),
     ) {
         records.print(key, out);
-        // The carriage return is part of the end of a CSV record, so the new column comes before it.
+        // The carriage return is part of the end of a CSV record, so the new column comes before
+        // it.
         let carriage_return = self.csv && out.pop_if(|byte| *byte == b'\r').is_some();
         out.push(b'\t');
         column(out);

@@ -1,7 +1,7 @@
 //! Lines that are a key and its value.
 
 use super::{InputArgs, Separator, separator};
-use crate::args::number;
+use crate::args::{headings, number};
 use anyhow::Result;
 use clap::Args;
 use memchr::memmem;
@@ -9,35 +9,35 @@ use std::path::PathBuf;
 
 /// Where pairs come from, and how a line is split into key and value.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Input")]
 pub struct PairArgs {
-    /// Files with a key, a tab and its value in each line; `-`, or no file, is standard input. What is compressed with
-    /// gzip or zstd is recognised
+    /// Files with a key, a tab and a value on each line; `-` or no file means standard input. Files
+    /// compressed with gzip or zstd are decompressed
     #[arg(value_name = "PAIRS")]
     inputs: Vec<PathBuf>,
 
-    /// Lines end with a zero byte instead of a newline
-    #[arg(short = '0', long)]
-    null: bool,
-
-    /// The key ends at the first TEXT, and all that follows is the value (default: a tab; \t, \n, \0 and \\ are understood)
-    #[arg(short, long, value_name = "TEXT", value_parser = separator)]
+    /// Separate key and value by the first TEXT in the line (default: a tab; \t, \n, \0 and \\ are
+    /// understood)
+    #[arg(short, long, value_name = "TEXT", value_parser = separator, help_heading = headings::KEYS)]
     delimiter: Option<Separator>,
 
-    /// Remove white space at both ends of key and value, a carriage return too
-    #[arg(long)]
+    /// Remove white space, including a carriage return, from both ends of key and value
+    #[arg(long, help_heading = headings::KEYS)]
     trim: bool,
 
-    /// Change the key to lower case
-    #[arg(long)]
+    /// Convert the key to lower case
+    #[arg(long, help_heading = headings::KEYS)]
     lower: bool,
 
-    /// The key is written in hexadecimal: decode it
-    #[arg(long)]
+    /// Decode the key from hexadecimal
+    #[arg(long, help_heading = headings::KEYS)]
     hex: bool,
 
-    /// Work with so many threads (default: all processors)
-    #[arg(short = 'j', long, value_name = "N", value_parser = number::threads)]
+    /// End lines with a zero byte instead of a newline
+    #[arg(short = '0', long, help_heading = headings::INPUT)]
+    null: bool,
+
+    /// Number of threads (default: all processors)
+    #[arg(short = 'j', long, value_name = "N", value_parser = number::threads, help_heading = headings::INPUT)]
     threads: Option<usize>,
 }
 

@@ -1,4 +1,5 @@
-//! One input: opened, decompressed, and polled if a read might wait. Checks of inputs and output before the work.
+//! One input: opened, decompressed, and polled if a read might wait. Checks of inputs and output
+//! before the work.
 
 use crate::report::escaped;
 use anyhow::{Context, Result, bail};
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 use umbel_text::content::{Format, decoded, decompressed, format, start_of};
 
-/// How long a read waits before it looks at the stop flag.
+/// The interval at which a waiting read checks the stop flag.
 const STOP_POLL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// The name of standard input in messages.
@@ -29,7 +30,8 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`. `count` counts the bytes read; once `stop` is set, no read waits.
+    /// Opens a file, or standard input for `-`. `count` counts the bytes read; once `stop` is set,
+    /// no read waits.
     pub fn open(path: &Path, count: Arc<AtomicU64>, stop: Arc<AtomicBool>) -> Result<Source> {
         let name = name(path);
         let failed = || format!("cannot open {name}");
@@ -97,7 +99,8 @@ fn check_lines(name: &str, format: Option<Format>) -> Result<()> {
     }
 }
 
-/// Opens a list of lines, decompressed if necessary, or standard input for `-`. `count` counts the bytes read.
+/// Opens a list of lines, decompressed if necessary, or standard input for `-`. `count` counts the
+/// bytes read.
 pub fn open_list(path: &Path, count: Arc<AtomicU64>) -> Result<impl Read + Send + use<>> {
     let name = name(path);
     let counted = CountedReader::new(open_raw(path)?, count);
@@ -171,7 +174,8 @@ impl<R: Read> Read for CountedReader<R> {
     }
 }
 
-/// Fails with a hint if the filter and the input files appear to be swapped; `usage` is the command up to the lines.
+/// Fails with a hint if the filter and the input files appear to be swapped; `usage` is the command
+/// up to the lines.
 pub fn check_not_swapped(usage: &str, filter: &Path, inputs: &[PathBuf]) -> Result<()> {
     if filter.exists() && !is_filter(filter) && inputs.iter().any(|input| is_filter(input)) {
         bail!("the filter comes first, then the lines: `umbel {usage} {}`", filter.display());
@@ -199,7 +203,8 @@ pub fn is_plain(path: &Path) -> bool {
     !is_stdin(path) && start_of_file(path).is_some_and(|start| format(&start).is_none())
 }
 
-/// Returns the first bytes of a regular file. Other files are not opened: a pipe would wait for its writer.
+/// Returns the first bytes of a regular file. Other files are not opened: a pipe would wait for its
+/// writer.
 fn start_of_file(path: &Path) -> Option<Vec<u8>> {
     let regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     if regular { start_of(&mut File::open(path).ok()?).ok() } else { None }
@@ -226,7 +231,8 @@ fn check_readable(name: &str, metadata: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// Returns the inputs to read. Fails early for inputs that cannot be opened, and if standard input is a terminal.
+/// Returns the inputs to read. Fails early for inputs that cannot be opened, and if standard input
+/// is a terminal.
 pub fn resolve(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     if inputs.is_empty() {
         if io::stdin().is_terminal() {

@@ -1,17 +1,18 @@
-//! The key that has two values: a map is built from digests, so the lines are searched again to name it.
+//! The key that has two values: a map is built from digests, so the lines are searched again to
+//! name it.
 
 use super::pairs::{LineNumbers, line_name};
 use crate::input::{InputArgs, PairArgs, Records};
 use crate::pipeline;
 use crate::report::printable;
-use crate::sync::lock;
 use anyhow::{Error, Result, anyhow};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use umbel::internals::sync::lock;
 use umbel::{Digest, Hasher, Key};
 
-/// The most bytes kept of an input that cannot be read again.
+/// The maximum number of bytes kept of an input that cannot be read again.
 const MAX_KEPT_BYTES: usize = 64 << 20;
 
 /// The lines of an input that cannot be read again, unless they are too many.
@@ -62,8 +63,8 @@ struct PairLine {
     value: Vec<u8>,
 }
 
-/// Returns the error for a digest with two values. It names the two lines if they can be found again, and otherwise only the
-/// values.
+/// Returns the error for a digest with two values. It names the two lines if they can be found
+/// again, and otherwise only the values.
 pub fn explain_conflict(
     args: &PairArgs,
     hasher: &Hasher,
@@ -85,7 +86,7 @@ pub fn explain_conflict(
         } else {
             "so long an input cannot be read again unless it is a file"
         };
-        return Ok(anyhow!("a key has two values, {one} and {other}: which one cannot be told, since {why}"));
+        return Ok(anyhow!("a key has two values, {one} and {other}: the key is unknown, since {why}"));
     };
     let [first, second] = [one, other].map(|line| printable(&line.key));
     let places = if one.at.0 == other.at.0 {

@@ -1,4 +1,5 @@
-//! Maps from pairs of keys and values: pairs read in order, values numbered, and keys with two values reported.
+//! Maps from pairs of keys and values: pairs read in order, values numbered, and keys with two
+//! values reported.
 
 mod conflict;
 mod pairs;

@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use umbel::{Digest, Hasher};
 
-/// The pairs of a block. Each distinct value is stored once, so that little work is left for the ordered part.
+/// The pairs of a block. Each distinct value is stored once, so that little work is left for the
+/// ordered part.
 pub struct PairBlock {
     pub digests: Vec<Digest>,
     /// The index of each pair's value.
@@ -43,7 +44,8 @@ impl PairBlock {
             text: Vec::new(),
             ends: Vec::new(),
             first_records: Vec::new(),
-            // Every line has a first field, so a record without a key is one that is not hexadecimal.
+            // Every line has a first field, so a record without a key is one that is not
+            // hexadecimal.
             malformed: records.skipped().first.map(|first| (first as usize, Malformed::NoKey)),
             records: records.record_count(),
             input: records.input(),
@@ -76,7 +78,8 @@ impl PairBlock {
         starts.zip(&self.ends).map(|(start, end)| &self.text[start..*end])
     }
 
-    /// Returns the digests with the numbers of their values; `numbers` has one for each distinct value.
+    /// Returns the digests with the numbers of their values; `numbers` has one for each distinct
+    /// value.
     pub fn pairs<'a>(&'a self, numbers: &'a [u64]) -> impl ExactSizeIterator<Item = (Digest, u64)> + 'a {
         self.digests.iter().zip(&self.codes).map(|(digest, code)| (*digest, numbers[*code as usize]))
     }
@@ -103,8 +106,8 @@ impl LineNumbers {
     }
 }
 
-/// Reads all pairs and passes them to `sink` in order, block by block, with the result of `also` for the block. Fails if a line
-/// is not a pair or a value is not allowed, and names the line.
+/// Reads all pairs and passes them to `sink` in order, block by block, with the result of `also`
+/// for the block. Fails if a line is not a pair or a value is not allowed, and names the line.
 pub fn read_pairs<T: Send>(
     blocks: Blocks,
     args: &PairArgs,

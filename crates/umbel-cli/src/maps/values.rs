@@ -12,10 +12,11 @@ use umbel::Digest;
 use umbel::bloomier::CodeBook;
 use umbel::sizing::bloomier::value_bits;
 
-/// How many bits longer than the numbers of a code book integers may be, so that they are stored as integers.
+/// Integers are stored as integers if they take at most this many more bits than numbers of a code
+/// book.
 const MAX_EXTRA_BITS: u32 = 8;
 
-/// The most names in a code book, if all of them are integers.
+/// The maximum number of names in a code book, if all of them are integers.
 const MAX_CODE_BOOK: usize = 1 << 16;
 
 /// The values that the user allows, `--values`.
@@ -124,8 +125,8 @@ impl Values {
         Ok(())
     }
 
-    /// Returns the numbers of the values of a checked block. If the numbering changes from names to integers or back, the
-    /// numbers in `pairs`, which were read before, are changed too.
+    /// Returns the numbers of the values of a checked block. If the numbering changes from names to
+    /// integers or back, the numbers in `pairs`, which were read before, are changed too.
     pub fn numbers(&mut self, block: &PairBlock, pairs: &mut [(Digest, u64)]) -> Vec<u64> {
         match self {
             Values::Found(found) => found.numbers(block, pairs),
@@ -219,7 +220,8 @@ impl<T: AsRef<[u8]>> FromIterator<T> for ValueNames {
     }
 }
 
-/// Values numbered as they are found. They are names until it is clear that integers can stand for themselves.
+/// Values numbered as they are found. They are names until it is clear that integers can stand for
+/// themselves.
 pub struct FoundValues {
     /// `None` while integers stand for themselves.
     names: Option<ValueNames>,
@@ -243,7 +245,8 @@ impl FoundValues {
             }
         }
         if self.names.is_none() && !self.integers {
-            // The pairs are in the order of the input, so the names get the numbers that they would have got at once.
+            // The pairs are in the order of the input, so the names get the numbers that they would
+            // have got at once.
             let mut names = ValueNames::default();
             pairs.iter_mut().for_each(|(_, value)| *value = names.add(value.to_string().as_bytes()));
             self.names = Some(names);
@@ -291,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_are_those_that_come_out_as_they_went_in() {
+    fn integers_are_printed_as_they_were_written() {
         for (text, number) in [("0", 0), ("7", 7), ("255", 255), ("18446744073709551615", u64::MAX)] {
             assert_eq!(integer(text.as_bytes()), Some(number));
         }
@@ -301,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_wanted_as_lists_files_or_integers() {
+    fn values_are_given_as_lists_files_or_integers() {
         assert!(matches!(value_spec("red,green"), Ok(ValueSpec::Names(names)) if names == ["red", "green"]));
         assert!(matches!(value_spec("0..255"), Ok(ValueSpec::Integers(255))));
         assert!(matches!(value_spec("0..1e6"), Ok(ValueSpec::Integers(1_000_000))));

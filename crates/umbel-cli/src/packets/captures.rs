@@ -13,7 +13,8 @@ use std::sync::atomic::AtomicU64;
 use umbel_net::capture::streams::StreamCounts;
 use umbel_net::capture::{Counts, End, Packet, Reader, Skip};
 
-/// Calls `handle` for every packet of a capture until it breaks, and warns of packets that could not be read.
+/// Calls `handle` for every packet of a capture until it breaks, and warns of packets that could
+/// not be read.
 pub fn each_packet(
     path: &Path,
     handle: impl FnMut(&Packet<'_>) -> Result<ControlFlow<()>>,
@@ -38,7 +39,8 @@ pub fn each_packet_of(
     Ok(*reader.counts())
 }
 
-/// Warns if the capture ends early, and of frames that were skipped although they should be packets.
+/// Warns if the capture ends early, and of frames that were skipped although they should be
+/// packets.
 pub fn warn_of_losses(path: &Path, reader: &Reader<'_>) {
     let name = name(path);
     if let Some(end) = reader.end().filter(|end| *end != End::Whole) {

@@ -1,4 +1,5 @@
-//! The report of `umbel net attribute --document`: which parts of a document passed, or left the network.
+//! The report of `umbel net attribute --document`: which parts of a document passed, or left the
+//! network.
 
 use super::findings::{count, pair_columns, probability, sum};
 use crate::report::Columns;

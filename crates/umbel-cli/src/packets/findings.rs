@@ -30,7 +30,7 @@ pub fn print(answer: &Answer<ExcerptFindings>, local: &[Prefix], json: bool) -> 
 struct FindingLine<'a> {
     searched: &'a Searched<ExcerptFindings>,
     finding: &'a Finding,
-    /// How far the source can be trusted, if the local networks are known.
+    /// The trust in the source, if the local networks are known.
     trust: Option<Trust>,
 }
 
@@ -111,7 +111,8 @@ impl FindingLine<'_> {
     }
 }
 
-/// Returns the first columns of a line: source, destination, and the first and last time of the pair.
+/// Returns the first columns of a line: source, destination, and the first and last time of the
+/// pair.
 pub fn pair_columns(listed: &Listed) -> Vec<String> {
     let host = |host: Option<IpAddr>| host.map_or("unlisted".into(), |host| host.to_string());
     let Pair { source, destination } = listed.pair;

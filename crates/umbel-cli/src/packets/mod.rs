@@ -1,4 +1,5 @@
-//! Packets and addresses: captures read, lists of addresses and signatures, and reports of who carried what.
+//! Packets and addresses: captures, lists of addresses and signatures, and reports of the hosts
+//! that exchanged a payload.
 
 pub mod address_lists;
 pub mod captures;

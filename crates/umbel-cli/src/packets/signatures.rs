@@ -1,6 +1,5 @@
 //! Signatures from a file, and how they are printed.
 
-use crate::hex;
 use crate::input::{name, open_bytes};
 use crate::report::printable;
 use crate::terminal::output::warn;
@@ -9,6 +8,7 @@ use bstr::ByteSlice;
 use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
+use umbel::internals::hex;
 use umbel_net::signatures::{MAX_LENGTH, Scanner};
 
 /// Reads the signatures of a file, one in each line, into a scanner. Empty lines are ignored.

@@ -1,4 +1,4 @@
-//! How many records and keys were read, and how many records had no key.
+//! The numbers of records and keys read, and of records without a key.
 
 use crate::input::{Records, Skipped};
 use crate::terminal::output::warn;

@@ -1,11 +1,11 @@
 //! The loop of commands that print the lines that were not seen before: `uniq` and `add --new`.
 //!
-//! Threads split and hash. Whether a line is new depends on all lines before it, so the filter is updated in order.
+//! Threads split and hash. Whether a line is new depends on all lines before it, so the filter is
+//! updated in order.
 
 use super::{BlockInfo, InputCounts, bit_runs};
 use crate::input::{InputArgs, OutputLines};
 use crate::pipeline;
-use crate::sync::{inner, lock};
 use crate::system::clock;
 use crate::terminal::output::Out;
 use anyhow::Result;
@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use umbel::any::Stored;
 use umbel::internals::TILE;
+use umbel::internals::sync::{into_inner, lock};
 use umbel::{Batch, Digest};
 
 /// The part of a block that is needed when its turn comes.
@@ -23,12 +24,13 @@ struct Pending {
 
 enum Keys {
     Digests(Vec<Digest>),
-    /// For keys that are already inserted, since the filter hashes them itself: whether each was new.
+    /// For keys that are already inserted, since the filter hashes them itself: whether each was
+    /// new.
     Inserted(Vec<bool>),
 }
 
-/// Inserts all lines into the filter and prints the new ones. `observe` is called for each block with its digests (if the
-/// filter takes digests) and the number of new lines.
+/// Inserts all lines into the filter and prints the new ones. `observe` is called for each block
+/// with its digests (if the filter takes digests) and the number of new lines.
 pub fn print_new(
     input: &InputArgs,
     filter: Stored,
@@ -85,5 +87,5 @@ pub fn print_new(
         },
     )?;
     out.finish()?;
-    Ok((inner(filter), counts))
+    Ok((into_inner(filter), counts))
 }

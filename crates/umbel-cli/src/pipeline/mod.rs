@@ -1,8 +1,9 @@
 //! Blocks of lines through many threads, with the results in the order of the input.
 //!
-//! [`run`] is the loop from input to output of every command with lines. A thread reads the next block under a lock, splits
-//! it into records, works on them alone, and hands the result to the sink when it is that block's turn. [`select`] prints the
-//! lines that a query selects, [`dedup`] those that were not seen before.
+//! [`run`] is the loop from input to output of every command with lines. A thread reads the next
+//! block under a lock, splits it into records, works on them alone, and passes the result to the
+//! sink when the block's turn has come. [`select`] prints the lines that a query selects, [`dedup`]
+//! those that were not seen before.
 
 mod bit_runs;
 mod counts;
@@ -17,12 +18,12 @@ pub use select::Select;
 pub use unordered::{count_lines, run_unordered};
 
 use crate::input::{Block, Blocks, Records, Scratch};
-use crate::sync::lock;
 use crate::terminal::Progress;
 use anyhow::Result;
 use order::{BlockResult, InOrder};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
+use umbel::internals::sync::lock;
 
 /// The state of the input at a block, which is passed to the sink with its result.
 #[derive(Clone, Copy)]
@@ -31,8 +32,8 @@ pub struct BlockInfo {
     pub caught_up: bool,
 }
 
-/// Calls `work` for every block, with the number of the thread, and passes the results to `sink` in the order of the input,
-/// until the input ends or the sink breaks.
+/// Calls `work` for every block, with the number of the thread, and passes the results to `sink` in
+/// the order of the input, until the input ends or the sink breaks.
 pub fn run<T: Send>(
     blocks: Blocks,
     threads: usize,

@@ -1,17 +1,17 @@
 //! Results of blocks, put back into the order of the input.
 //!
-//! A result that comes early is stored until its turn. A thread that is far ahead of the slowest one waits, so that memory
-//! stays bounded.
+//! A result that comes early is stored until its turn. A thread that is far ahead of the slowest
+//! one waits, so that memory stays bounded.
 
 use super::{BlockInfo, InputCounts};
-use crate::sync::{inner, lock};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
+use umbel::internals::sync::{into_inner, lock};
 
-/// How far a thread may be ahead of the slowest one, in blocks per thread.
+/// The maximum lead of a thread over the slowest one, in blocks per thread.
 const BLOCKS_AHEAD: u64 = 4;
 
 /// The result of a block.
@@ -27,7 +27,7 @@ pub struct InOrder<'a, T, S> {
     /// Signalled when the turn moves on to another block.
     turned: Condvar,
     stop: &'a AtomicBool,
-    /// How many blocks ahead of the current one a result may be delivered.
+    /// The maximum number of blocks by which a result may be ahead of the current one.
     window: u64,
 }
 
@@ -42,7 +42,8 @@ struct State<T, S> {
 }
 
 impl<'a, T, S: FnMut(T, BlockInfo) -> Result<ControlFlow<()>>> InOrder<'a, T, S> {
-    /// Creates an order for results of this many threads; `stop` is set when the sink breaks or something fails.
+    /// Creates an order for results of this many threads; `stop` is set when the sink breaks or
+    /// something fails.
     pub fn new(sink: S, threads: usize, stop: &'a AtomicBool) -> InOrder<'a, T, S> {
         let (early, counts) = Default::default();
         InOrder {
@@ -53,8 +54,8 @@ impl<'a, T, S: FnMut(T, BlockInfo) -> Result<ControlFlow<()>>> InOrder<'a, T, S>
         }
     }
 
-    /// Passes the result of a block to the sink when it is its turn. A failure waits for its turn too, so that the results of
-    /// all blocks before it reach the sink.
+    /// Passes the result of a block to the sink when it is its turn. A failure waits for its turn
+    /// too, so that the results of all blocks before it reach the sink.
     pub fn deliver(&self, number: u64, result: Result<BlockResult<T>>) {
         let mut state = lock(&self.state);
         while number >= state.next + self.window && !self.stop.load(Relaxed) {
@@ -86,20 +87,21 @@ impl<'a, T, S: FnMut(T, BlockInfo) -> Result<ControlFlow<()>>> InOrder<'a, T, S>
 
     /// Returns the counts of all blocks that reached the sink, or the first failure.
     pub fn finish(self) -> Result<InputCounts> {
-        let State { failure, counts, .. } = inner(self.state);
+        let State { failure, counts, .. } = into_inner(self.state);
         failure.map_or(Ok(counts), Err)
     }
 }
 
 impl<'a, T, S> InOrder<'a, T, S> {
-    /// Returns a guard that stops the other threads if the present one panics: they would wait for its block.
+    /// Returns a guard that stops the other threads if the present one panics: they would wait for
+    /// its block.
     pub fn guard(&self) -> PanicGuard<'_, 'a, T, S> {
         PanicGuard(self)
     }
 
     fn stop(&self) {
         self.stop.store(true, Relaxed);
-        // Under the lock: a thread that has just seen that it must wait is waiting by then.
+        // Take the lock once, so that a thread that has checked the flag is waiting by now.
         drop(lock(&self.state));
         self.turned.notify_all();
     }

@@ -1,4 +1,5 @@
-//! The loop of all commands that print the lines a query selects: `check`, `map get`, `count get`, `shard check`.
+//! The loop of all commands that print the lines a query selects: `check`, `map get`, `count get`,
+//! `shard check`.
 
 use crate::input::{InputArgs, Records};
 use crate::pipeline;
@@ -19,8 +20,9 @@ pub struct Select {
 }
 
 impl Select {
-    /// Reads all lines and prints the selected ones in the order of the input. `query` returns the number of selected
-    /// records of a block and their output; `verify` is called before the end and fails if the answers are not reliable.
+    /// Reads all lines and prints the selected ones in the order of the input. `query` returns the
+    /// number of selected records of a block and their output; `verify` is called before the end
+    /// and fails if the answers are not reliable.
     pub fn run(
         &self,
         input: &InputArgs,

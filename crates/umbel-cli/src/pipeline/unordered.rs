@@ -1,6 +1,5 @@
 //! Work whose order does not matter: threads do not wait for each other.
 
-use crate::sync::lock;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,6 +7,7 @@ use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use umbel::internals::sync::lock;
 
 /// Calls `work` for every item, with the number of the thread, in any order, until one call fails.
 pub fn run_unordered<I: Send>(
@@ -36,7 +36,8 @@ pub fn run_unordered<I: Send>(
     })
 }
 
-/// Counts the lines of files. No line has to be whole for that, so the files are cut into pieces of equal size.
+/// Counts the lines of files. No line has to be whole for that, so the files are cut into pieces of
+/// equal size.
 pub fn count_lines(files: &[PathBuf], line_end: u8, threads: usize) -> Result<u64> {
     const PIECE_BYTES: u64 = 4 << 20;
     let total = AtomicU64::new(0);
@@ -57,7 +58,8 @@ pub fn count_lines(files: &[PathBuf], line_end: u8, threads: usize) -> Result<u6
         let end = start + PIECE_BYTES;
         let mut at = start;
         while at < end {
-            // A piece is a whole number of buffers; after a short read, the next one continues there.
+            // A piece is a whole number of buffers; after a short read, the next one continues
+            // there.
             let most = buffer.len().min((end - at) as usize);
             let read = file.read_at(&mut buffer[..most], at);
             let read = read.with_context(|| format!("cannot read {}", path.display()))?;

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_a_host_and_a_key_and_may_have_more() {
+    fn an_address_has_a_host_and_a_key_and_optional_parts() {
         let plain = address("redis://example/fruit");
         assert_eq!((plain.server, &*plain.key), (tcp("example", 6379), &b"fruit"[..]));
         assert_eq!((plain.user, plain.password, plain.database), (None, None, None));
@@ -191,12 +191,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_escaped_is_taken_for_what_it_stands_for() {
+    fn escaped_bytes_are_decoded() {
         let full = address("redis://m%65%3A:p%40%2f%25@h%6Fst/1/a%3Fb%2F%00%ff");
         assert_eq!(full.user.as_deref(), Some(&b"me:"[..]));
         assert_eq!(full.password.as_deref(), Some(&b"p@/%"[..]));
         assert_eq!((full.server, &*full.key), (tcp("host", 6379), &b"a?b/\0\xff"[..]));
-        // An escaped slash ends nothing.
+        // An escaped slash is not a separator.
         let one = address("redis://h/3%2Fx");
         assert_eq!((one.database, &*one.key), (None, &b"3/x"[..]));
         let none = address("redis://me:@h/k");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_address_cannot_have_is_named() {
+    fn invalid_parts_of_an_address_are_named() {
         for (wrong, says) in [
             ("redis://h/k?x=1", "%3F"),
             ("redis://h/k#x", "%23"),

@@ -1,8 +1,8 @@
 //! A connection to the server that has a key.
 //!
-//! The crate `redis` speaks the protocol and TLS. The redirects of a cluster are followed here and not by the cluster
-//! client of that crate: it needs a cluster, and it repeats a command after a broken connection, when only the caller
-//! knows whether that is safe.
+//! The crate `redis` speaks the protocol and TLS. The redirects of a cluster are followed here and
+//! not by the cluster client of that crate: it needs a cluster, and it repeats a command after a
+//! broken connection, when only the caller knows whether that is safe.
 
 use super::Address;
 use super::error::{Interrupted, connection_error, error_text};
@@ -18,7 +18,8 @@ use std::time::Duration;
 /// Time limit for a response, even to the last piece of a large filter.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Time limit for a TLS handshake. A server that does not speak TLS may wait for more, and never respond.
+/// Time limit for a TLS handshake. A server that does not speak TLS may wait for more, and never
+/// respond.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Number of times that a cluster may redirect or postpone a command.
@@ -116,7 +117,7 @@ impl Client {
                     self.exchange(command)?
                 }
                 // Only this command: the next one may still be for the server that has the slot.
-                Some(Redirect::Ask(server)) => self.connect_to(server)?.ask(command)?,
+                Some(Redirect::Ask(server)) => self.connect_to(server)?.exchange_asking(command)?,
                 Some(Redirect::TryAgain) => {
                     std::thread::sleep(FIRST_PAUSE * 2u32.pow(attempt));
                     self.exchange(command)?
@@ -168,8 +169,8 @@ impl Client {
         Client::connect(&Address { server, ..self.address.clone() })
     }
 
-    /// Sends a command to a server to which its slot is being moved.
-    fn ask(&mut self, command: &Cmd) -> Result<Value> {
+    /// Sends a command, after ASKING, to a server to which its slot is being moved.
+    fn exchange_asking(&mut self, command: &Cmd) -> Result<Value> {
         self.write([&cmd("ASKING"), command])?;
         self.read()?;
         self.read()
@@ -182,7 +183,8 @@ impl Client {
 
     fn write<'a>(&mut self, commands: impl IntoIterator<Item = &'a Cmd>) -> Result<()> {
         if self.unread > 0 {
-            // The caller has stopped waiting for responses; those that still come are not for these commands.
+            // The caller has stopped waiting for responses; those that still come are not for these
+            // commands.
             *self = Client::connect(&self.address)?;
         }
         let mut bytes = Vec::new();
@@ -206,8 +208,8 @@ impl Client {
     }
 }
 
-/// Opens a connection. Logging in is left to the caller: the crate takes only passwords that are text, and has messages of
-/// its own.
+/// Opens a connection. Logging in is left to the caller: the crate takes only passwords that are
+/// text, and has messages of its own.
 fn open(server: &ConnectionAddr) -> Result<Connection> {
     let mut server = server.clone();
     // The crate refuses the addresses of all interfaces. Elsewhere they stand for this machine.
@@ -242,8 +244,8 @@ fn connect(server: ConnectionAddr) -> RedisResult<Connection> {
     Ok(connection)
 }
 
-/// Sends a command on a new connection with TLS, since the handshake takes place with the first one. A server that wants
-/// a password refuses the command, which is a response too.
+/// Sends a command on a new connection with TLS, since the handshake takes place with the first
+/// one. A server that wants a password refuses the command, which is a response too.
 fn shake_hands(connection: &mut Connection) -> RedisResult<()> {
     connection.set_read_timeout(Some(HANDSHAKE_TIMEOUT))?;
     connection.send_packed_command(&cmd("PING").get_packed_command())?;

@@ -7,7 +7,8 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::{fmt, io};
 
-/// A connection that ended between a command and its response: the command may have been carried out or not.
+/// A connection that ended between a command and its response: the command may have been carried
+/// out or not.
 #[derive(Debug)]
 pub struct Interrupted {
     /// The server's host and port, or the path of its socket.
@@ -38,7 +39,9 @@ pub fn error_text(error: &ServerError) -> String {
 pub fn refused(server: &str, error: &ServerError) -> Error {
     let text = error_text(error);
     if text.starts_with("ERR unknown command") {
-        return anyhow!("{server} has not loaded umbel's module: see \"On a server\" in the README");
+        return anyhow!(
+            "{server} has not loaded umbel's module: start it with --loadmodule libumbel_redis.so"
+        );
     }
     if text.starts_with("NOAUTH") {
         return anyhow!(
@@ -50,12 +53,12 @@ pub fn refused(server: &str, error: &ServerError) -> Error {
 
 /// Converts an error of a connection.
 ///
-/// The result contains no [`io::Error`]: `main` takes a broken pipe for a reader of our output that has seen enough,
-/// which is not a failure. A broken connection is one.
+/// The result contains no [`io::Error`]: `main` takes a broken pipe for a reader of our output that
+/// has seen enough, which is not a failure. A broken connection is one.
 pub fn connection_error(error: &RedisError) -> Error {
     let io_error = io_error(error);
     if error.kind() == ErrorKind::Parse {
-        return anyhow!("this is no server that speaks RESP");
+        return anyhow!("this is not a server that speaks RESP");
     }
     if io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
         return anyhow!("the server has closed it");

@@ -1,4 +1,5 @@
-//! Filters on Redis and Valkey servers that have loaded umbel's module: their addresses, and connections to the servers.
+//! Filters on Redis and Valkey servers that have loaded umbel's module: their addresses, and
+//! connections to the servers.
 
 mod address;
 mod client;

@@ -1,7 +1,7 @@
 //! Bytes written as `%41` in an address (RFC 3986, section 2.1).
 
-use crate::hex;
 use anyhow::{Result, bail};
+use umbel::internals::hex;
 
 /// Checks that each % is followed by two hexadecimal digits.
 ///
@@ -11,7 +11,7 @@ pub fn check(text: &str) -> Result<()> {
     for (at, (place, _)) in text.char_indices().enumerate().filter(|(_, (_, c))| *c == '%') {
         if escaped(&text.as_bytes()[place..]).is_none() {
             bail!(
-                "the % at character {} of the address has no two hexadecimal digits behind it: a % itself is written %25",
+                "the % at character {} of the address is not followed by two hexadecimal digits: a % itself is written %25",
                 at + 1
             );
         }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_can_be_written_and_a_bad_escape_is_found() {
+    fn every_byte_can_be_escaped_and_invalid_escapes_are_found() {
         for byte in 0..=255 {
             assert_eq!(decode(&format!("a%{byte:02x}b%{byte:02X}")), [b'a', byte, b'b', byte]);
         }

@@ -1,29 +1,30 @@
 //! Options for connections with TLS, named as in redis-cli.
 
 use super::Address;
+use crate::args::headings;
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;
 use redis::{ClientTlsConfig, ConnectionAddr, TlsCertificates};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The options for TLS.
 #[derive(clap::Args)]
-#[command(next_help_heading = "TLS, for rediss:// addresses")]
 pub struct TlsArgs {
-    /// Trust the certificates of this authority instead of those that the system trusts (PEM)
-    #[arg(long, value_name = "FILE")]
+    /// Trust the certificate authority in FILE (PEM) instead of those of the system
+    #[arg(long, value_name = "FILE", help_heading = headings::TLS)]
     cacert: Option<PathBuf>,
 
-    /// The certificate to present to the server (PEM)
-    #[arg(long, value_name = "FILE", requires = "key")]
+    /// Present the certificate in FILE (PEM) to the server
+    #[arg(long, value_name = "FILE", requires = "key", help_heading = headings::TLS)]
     cert: Option<PathBuf>,
 
-    /// The private key of --cert (PEM)
-    #[arg(long, value_name = "FILE", requires = "cert")]
+    /// Private key of --cert (PEM)
+    #[arg(long, value_name = "FILE", requires = "cert", help_heading = headings::TLS)]
     key: Option<PathBuf>,
 
-    /// Accept any certificate: the connection is encrypted, but anybody may be at its other end
-    #[arg(long, conflicts_with = "cacert")]
+    /// Accept any certificate: the connection is encrypted, but the server is not authenticated
+    #[arg(long, conflicts_with = "cacert", help_heading = headings::TLS)]
     insecure: bool,
 }
 
@@ -31,7 +32,8 @@ impl TlsArgs {
     /// Returns the address with these options in it.
     ///
     /// # Errors
-    /// Fails if a file cannot be read or is not a certificate or key, and for options with an address without TLS.
+    /// Fails if a file cannot be read or is not a certificate or key, and for options with an
+    /// address without TLS.
     pub fn apply(&self, address: &Address) -> Result<Address> {
         let mut address = address.clone();
         let has_files = self.cacert.is_some() || self.cert.is_some();

@@ -53,7 +53,8 @@ pub struct FilterReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fpr_target: Option<f64>,
     pub fpr_now: f64,
-    /// The number of keys that still fit; negative above capacity, missing when the number of keys is unknown.
+    /// The number of keys that still fit; negative above capacity, missing when the number of keys
+    /// is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<i64>,
     pub hash: String,
@@ -152,7 +153,8 @@ impl FilterReport {
 
     /// Returns the report in one line, such as `1000 lines, blocked filter of 1.25 KiB, rate 1 %`.
     pub fn summary(&self) -> String {
-        // A filter that was constructed at once holds every key once, however many lines there were.
+        // A filter that was constructed at once holds every key once, however many lines there
+        // were.
         let unit = if self.fixed { "keys" } else { "lines" };
         let (noun, rate) = match self.category {
             Category::Map => ("map", "rate"),
@@ -270,7 +272,7 @@ impl fmt::Display for FilterReport {
                     (Some(keys), Some(0.0)) if self.count.is_some() => format!("{keys:.0}"),
                     (Some(keys), Some(error)) => format!("{keys:.0} ± {error:.0}, estimated from the bits"),
                     _ if self.category == Category::Sketch => "too many to tell".to_string(),
-                    _ => "too many to tell: the filter is saturated".to_string(),
+                    _ => "unknown: the filter is saturated".to_string(),
                 },
             );
         }
@@ -321,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_claim_of_a_file_is_too_large_to_subtract_from() {
+    fn a_capacity_of_any_size_can_be_subtracted_from() {
         assert_eq!((headroom((10, 4)), headroom((4, 10))), (6, -6));
         for capacity in [1 << 63, (1 << 63) + 5, u64::MAX] {
             assert_eq!(headroom((capacity, 0)), i64::MAX);

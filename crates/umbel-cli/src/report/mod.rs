@@ -1,4 +1,5 @@
-//! Reports printed: filters and plans, for people and as JSON, and the tables, rates and sizes that every report is made of.
+//! Reports printed: filters and plans, for people and as JSON, and the tables, rates and sizes that
+//! every report is made of.
 
 mod filter;
 mod plan;

@@ -4,12 +4,14 @@ use bstr::ByteSlice;
 use indicatif::HumanBytes;
 use std::borrow::Cow;
 
-/// Returns foreign text in a form that is safe to print and not too long: [`escaped`] and [`truncated`].
+/// Returns foreign text in a form that is safe to print and not too long: [`escaped`] and
+/// [`truncated`].
 pub fn printable(text: impl AsRef<[u8]>) -> String {
     escaped(truncated(text.as_ref()))
 }
 
-/// Returns foreign text unchanged if it is printable UTF-8 in one line, and quoted with escapes otherwise.
+/// Returns foreign text unchanged if it is printable UTF-8 in one line, and quoted with escapes
+/// otherwise.
 pub fn escaped(text: impl AsRef<[u8]>) -> String {
     let text = text.as_ref();
     match text.to_str() {
@@ -53,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_short_and_exact_enough() {
+    fn rates_have_four_significant_digits() {
         for (rate, text) in [
             (0.01, "1 %"),
             (0.0402212, "4.022 %"),

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 use std::time::Instant;
 use umbel::aging::Timestamp;
 
-/// Returns the present time. The system's clock is read once, and the time never goes backwards from there.
+/// Returns the present time. The system's clock is read once, and the time never goes backwards
+/// from there.
 pub fn now() -> Timestamp {
     static START: LazyLock<(Timestamp, Instant)> = LazyLock::new(|| (Timestamp::now(), Instant::now()));
     let (start, since) = &*START;

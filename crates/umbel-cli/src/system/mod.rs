@@ -1,4 +1,4 @@
-//! What the operating system tells the program: the time, and signals.
+//! The clock and the signals of the operating system.
 
 pub mod clock;
 pub mod signals;

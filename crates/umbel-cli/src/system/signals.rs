@@ -1,9 +1,9 @@
 //! Signals: a handler only wakes a thread, which does the rest.
 //!
-//! When another process shortens a mapped file, touching the missing part raises SIGBUS, and a message names the file before
-//! the program ends. SIGTERM and SIGINT can end the input instead of the program, so that it can save its state.
+//! When another process shortens a mapped file, touching the missing part raises SIGBUS, and a
+//! message names the file before the program ends. SIGTERM and SIGINT can end the input instead of
+//! the program, so that it can save its state.
 
-use crate::sync::lock;
 use crate::terminal::exit::FAILED;
 use crate::terminal::output;
 use signal_hook::consts::{SIGBUS, SIGHUP, SIGINT, SIGTERM};
@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Once};
 use std::thread;
+use umbel::internals::sync::lock;
 
 /// The mapped files, with their original lengths.
 static MAPPED: Mutex<Vec<(PathBuf, u64)>> = Mutex::new(Vec::new());
@@ -62,8 +63,8 @@ pub fn termination_flag() -> io::Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-/// Calls `then` at SIGTERM or SIGINT. The second signal ends the program, which may be waiting for something else, such as a
-/// reader of its output.
+/// Calls `then` at SIGTERM or SIGINT. The second signal ends the program, which may be waiting for
+/// something else, such as a reader of its output.
 pub fn on_termination(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let (mut wake, signal) = UnixStream::pair()?;
     for number in [SIGTERM, SIGINT] {
@@ -80,7 +81,7 @@ pub fn on_termination(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// Calls `then` at every SIGHUP, which does not end the program any more.
+/// Calls `then` at every SIGHUP, which then no longer ends the program.
 pub fn on_hangup(mut then: impl FnMut() + Send + 'static) -> io::Result<()> {
     let (mut wake, signal) = UnixStream::pair()?;
     pipe::register(SIGHUP, signal)?;

@@ -1,4 +1,4 @@
-//! Exit codes, which are those of grep: 0 something was found, 1 nothing was, 2 something went wrong.
+//! Exit codes, which are those of grep: 0 something was found, 1 nothing was, 2 an error occurred.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,4 @@
-//! Between the program and the person or script that runs it: output, errors and warnings, a progress bar, a prompt for
-//! secrets, exit codes.
+//! Output, errors and warnings, a progress bar, a prompt for secrets, and exit codes.
 
 pub mod exit;
 pub mod output;

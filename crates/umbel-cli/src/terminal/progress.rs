@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Work that takes less than this has no bar.
 const BAR_DELAY: Duration = Duration::from_secs(1);
-/// How often the bar is redrawn.
+/// The interval at which the bar is redrawn.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A progress bar that a thread of its own redraws until the work is finished.

@@ -1,6 +1,5 @@
 //! A prompt for secrets on the terminal, which does not show them.
 
-use crate::sync::lock;
 use anyhow::{Context, Result};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
@@ -10,6 +9,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::sync::{Mutex, Once};
 use std::thread;
+use umbel::internals::sync::lock;
 use zeroize::Zeroizing;
 
 /// Prompts for a secret on the terminal, which does not show it.

@@ -1,4 +1,5 @@
-//! Whatever bytes come in: lines are keys as they are, and what cannot be read is said and leaves nothing.
+//! Any bytes are valid input: lines are keys as they are. An input that cannot be read is an error
+//! and leaves no file behind.
 
 use crate::shell::{Answer, Process, Shell, UMBEL, Words, gzip, lines};
 use rustix::fs::{CWD, Mode, mkfifoat};
@@ -6,10 +7,10 @@ use std::fs;
 use std::io::Write;
 use std::thread;
 
-/// Builds a filter from these bytes and asks it for those: what comes back.
+/// Builds a filter from `bytes`, queries it for `keys`, and returns the output.
 fn asked(build: &str, bytes: &[u8], check: &str, keys: &[u8]) -> Vec<u8> {
     let shell = Shell::new();
-    // A rate at which no line is found by chance.
+    // At this rate no line is a false positive.
     shell.pipe(&format!("build -n 1000 -p 1e-9 -o filter {build}"), bytes).ok();
     let answer = shell.pipe(&format!("check filter {check}"), keys);
     assert_eq!(answer.stderr, "");
@@ -18,14 +19,14 @@ fn asked(build: &str, bytes: &[u8], check: &str, keys: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_last_line_without_its_end_is_a_key_like_any_other() {
+fn the_last_line_may_lack_its_newline() {
     assert_eq!(asked("", b"one\ntwo", "", b"two\none\nthree\n"), b"two\none\n");
     assert_eq!(asked("", b"one\ntwo\n", "", b"one\nthree\ntwo"), b"one\ntwo\n", "and is printed with one");
     assert_eq!(asked("-0", b"one\0two", "-0", b"two"), b"two\0");
 }
 
 #[test]
-fn lines_are_bytes_whatever_they_are() {
+fn lines_may_contain_any_bytes() {
     let strange = b"nul\0inside\n\xff\xfe not UTF-8\n\xc3\n\x1b[31m\n  spaces  \n";
     assert_eq!(asked("", strange, "", strange), strange);
     assert_eq!(asked("", strange, "", b"nul\nnul\0\n\xff\nspaces\n\xc3\xa4\n"), b"");
@@ -34,14 +35,14 @@ fn lines_are_bytes_whatever_they_are() {
 }
 
 #[test]
-fn a_carriage_return_is_data_unless_it_is_trimmed() {
+fn a_carriage_return_is_part_of_the_key_unless_trimmed() {
     assert_eq!(asked("", b"one\r\ntwo\r\n", "", b"one\ntwo\r\n"), b"two\r\n");
     assert_eq!(asked("--trim", b"one\r\ntwo\r\n", "", b"one\ntwo\r\n"), b"one\n");
     assert_eq!(asked("--trim", b"one\r\ntwo\r\n", "--trim", b"one\ntwo\r\n"), b"one\ntwo\r\n", "as it came");
 }
 
 #[test]
-fn an_empty_line_is_a_key_and_no_line_is_none() {
+fn an_empty_line_is_a_key_and_an_empty_input_has_none() {
     assert_eq!(asked("", b"\n", "", b"\none\n"), b"\n");
     assert_eq!(asked("", b"one\n\ntwo\n", "", b"\n"), b"\n");
     assert_eq!(asked("", b"one\n", "", b"\n"), b"");
@@ -50,7 +51,7 @@ fn an_empty_line_is_a_key_and_no_line_is_none() {
 }
 
 #[test]
-fn an_empty_input_makes_an_empty_filter_and_a_remark() {
+fn an_empty_input_makes_an_empty_filter_and_a_warning() {
     let shell = Shell::new();
     let answer = shell.pipe("build -o filter", "").code(0);
     assert!(answer.stderr.starts_with("umbel: there were no lines") && answer.stderr.lines().count() == 1);
@@ -61,7 +62,7 @@ fn an_empty_input_makes_an_empty_filter_and_a_remark() {
 }
 
 #[test]
-fn files_without_lines_among_the_inputs_change_nothing() {
+fn empty_files_among_the_inputs_change_nothing() {
     let shell = Shell::new();
     shell.write("empty", "");
     shell.write("one", "1\n2");
@@ -77,7 +78,7 @@ fn files_without_lines_among_the_inputs_change_nothing() {
 }
 
 #[test]
-fn a_pipe_with_a_name_is_an_input_like_any_other() {
+fn a_named_pipe_can_be_an_input() {
     let shell = Shell::new();
     shell.write("file", lines(1, 0..100_000));
     shell.run("build -o expected file").ok();
@@ -85,7 +86,7 @@ fn a_pipe_with_a_name_is_an_input_like_any_other() {
     mkfifoat(CWD, &written, Mode::from_raw_mode(0o600)).unwrap();
     let feed = |bytes: Vec<u8>| {
         let path = written.clone();
-        // Opening waits for the reader, and the reader for this.
+        // Opening the pipe blocks until the reader opens it too.
         thread::spawn(move || fs::OpenOptions::new().write(true).open(path)?.write_all(&bytes))
     };
     let writer = feed(shell.read("file"));
@@ -98,13 +99,13 @@ fn a_pipe_with_a_name_is_an_input_like_any_other() {
     writer.join().unwrap().unwrap();
     assert_eq!(answer.text(), "200000\n");
 
-    // What is compressed is recognised in a pipe, too.
+    // Compressed data is recognised in a pipe, too.
     let writer = feed(gzip(shell.read("file")));
     assert_eq!(shell.run("check -c filter pipe").ok().text(), "100000\n");
     writer.join().unwrap().unwrap();
 }
 
-/// With a checksum, as the program of that name writes it.
+/// Compresses with a checksum, as the program zstd does.
 fn zstd(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
     encoder.include_checksum(true).unwrap();
@@ -113,7 +114,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn compressed_input_that_is_damaged_is_named_and_nothing_is_written() {
+fn a_damaged_compressed_input_is_named_and_nothing_is_written() {
     let shell = Shell::new();
     let text = lines(1, 0..100_000);
     let (gz, zst) = (gzip(&text), zstd(&text));
@@ -148,9 +149,9 @@ fn compressed_input_that_is_damaged_is_named_and_nothing_is_written() {
 }
 
 #[test]
-fn what_comes_before_a_damaged_input_is_printed_whatever_the_number_of_threads() {
+fn lines_before_a_damaged_input_are_printed_with_any_number_of_threads() {
     let shell = Shell::new();
-    // So many that blocks are still being worked on when the damage is found.
+    // Enough lines that blocks are still being processed when the damage is found.
     let text = lines(1, 0..300_000);
     shell.write("text", &text);
     shell.write("damaged.gz", &gzip("never read\n")[..15]);
@@ -164,7 +165,7 @@ fn what_comes_before_a_damaged_input_is_printed_whatever_the_number_of_threads()
     }
 }
 
-/// Runs the program with no more address space than this.
+/// Runs the program with a limited address space.
 #[track_caller]
 fn limited(shell: &Shell, mebibytes: u64, arguments: &str, input: &[u8]) -> Answer {
     let mut command = shell.program("sh");
@@ -173,7 +174,7 @@ fn limited(shell: &Shell, mebibytes: u64, arguments: &str, input: &[u8]) -> Answ
 }
 
 #[test]
-fn a_line_of_a_hundred_megabytes_is_a_key_and_takes_no_more_than_a_few_times_its_size() {
+fn a_line_of_a_hundred_megabytes_takes_a_few_times_its_size() {
     let shell = Shell::new();
     let mut long = vec![b'x'; 100_000_000];
     long.extend_from_slice(b"\nshort\n");
@@ -190,7 +191,7 @@ fn a_line_of_a_hundred_megabytes_is_a_key_and_takes_no_more_than_a_few_times_its
 }
 
 #[test]
-fn memory_that_the_system_does_not_give_is_a_sentence() {
+fn exhausted_memory_is_reported_in_one_sentence() {
     let shell = Shell::new();
     let long = vec![b'x'; 100_000_000];
     let said = "the system has no memory for a line";

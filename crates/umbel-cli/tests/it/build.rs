@@ -1,14 +1,15 @@
-//! `build`: the same lines give the same bytes however they come, and the filter is as large as the lines need.
+//! `build`: the same lines produce the same file however they are read, and the filter has the size
+//! that the lines need.
 
 use crate::shell::{self, Process, Shell, write_lines};
 
-/// Lines of 1.7 MB, seven blocks, every third of them a repetition.
+/// Returns 1.7 MB of lines, seven blocks, every third line a repetition.
 fn some_lines() -> Vec<u8> {
     let lines: Vec<Vec<u8>> = (0..60_000).map(|number| shell::line(1, number / 3 * 2 + number % 2)).collect();
     shell::text(&lines)
 }
 
-/// The files in which the text is cut for `same_for_every_way_in`; none of them is empty.
+/// The files that the text is cut into for `same_for_every_way_in`; none of them is empty.
 const PIECES: [&str; 3] = ["first", "second", "third"];
 
 /// Writes the lines as one file, and as several.
@@ -21,7 +22,8 @@ fn lay_out(shell: &Shell, text: &[u8]) {
     }
 }
 
-/// A filter by a file and one thread is the same by more threads, from a pipe, from `<` and from several files.
+/// Asserts that a filter built from a file by one thread is the same with more threads, from a
+/// pipe, from `<` and from several files.
 #[track_caller]
 fn same_for_every_way_in(shell: &Shell, recipe: &[&str], threads: [&str; 2]) -> Vec<u8> {
     let [some, many] = threads;
@@ -37,7 +39,7 @@ fn same_for_every_way_in(shell: &Shell, recipe: &[&str], threads: [&str; 2]) -> 
 }
 
 #[test]
-fn the_same_lines_give_the_same_bytes_for_every_kind_and_hash() {
+fn the_same_lines_produce_the_same_file_for_every_kind_and_hash() {
     let shell = Shell::new();
     lay_out(&shell, &some_lines());
     shell.write("keyed", "umbel-key keyed 000102030405060708090a0b0c0d0e0f\n");
@@ -56,21 +58,22 @@ fn the_same_lines_give_the_same_bytes_for_every_kind_and_hash() {
         }
     }
     for family in umbel::literature::Family::ALL {
-        // Three functions: so many has even the family with the fewest.
+        // Three hash functions, which every family supports.
         let recipe = ["--kind", "literature", "--hash", family.name(), "-n", "40000", "-p", "10%"];
         all.push(same_for_every_way_in(&shell, &recipe, ["2", "7"]));
     }
-    // And they are different filters: an option that means nothing would pass otherwise.
+    // The filters differ; otherwise an option without any effect would pass.
     let different: std::collections::HashSet<&Vec<u8>> = all.iter().collect();
     assert_eq!(different.len(), all.len());
 }
 
 #[test]
-fn threads_that_share_a_large_filter_fill_it_alike() {
+fn threads_that_share_a_large_filter_produce_the_same_file() {
     let shell = Shell::new();
     lay_out(&shell, &some_lines());
     for kind in ["blocked", "standard", "partitioned"] {
-        // More than 32 MiB for the second thread alone, or for 31 further ones; in memory first, and from digests.
+        // More than 32 MiB for the second thread alone, or for 31 further ones; first filled
+        // directly, then from digests.
         let large = same_for_every_way_in(&shell, &["--kind", kind, "-n", "32e6"], ["2", "3"]);
         assert!(large.len() > 32 << 20, "{}", large.len());
         same_for_every_way_in(&shell, &["--kind", kind, "-n", "1e6"], ["32", "40"]);
@@ -80,7 +83,7 @@ fn threads_that_share_a_large_filter_fill_it_alike() {
 }
 
 #[test]
-fn a_filter_is_made_for_the_different_lines_there_are() {
+fn a_filter_is_sized_for_the_distinct_lines() {
     let shell = Shell::new();
     for (number, (distinct, times)) in [
         (1, 1),
@@ -99,13 +102,16 @@ fn a_filter_is_made_for_the_different_lines_there_are() {
         let lines = shell::lines(10 + number as u64, 0..distinct).repeat(times);
         let facts = shell.pipe("build -f -o f --json", lines).ok().json();
         let capacity = facts["capacity"].as_u64().unwrap();
-        // Lines are counted with a standard error of 0.2 %, and two of them are added. So 0.5 % below means an error of
-        // 4.5 of them, once in 300 000 choices of lines, and 1 % above of 2.9, once in 500. These are chosen.
+        // Lines are counted with a standard error of 0.2 %, and two standard errors are added. A
+        // capacity 0.5 % too low is thus an error of 4.5 of them, which happens for one in 300 000
+        // choices of lines; one 1 % too high is an error of 2.9 of them, one in 500. The lines are
+        // fixed.
         let least = distinct as f64 * 0.995;
         let most = (distinct as f64 * 1.01).min((distinct * times as u64) as f64);
         assert!((least..=most).contains(&(capacity as f64)), "{capacity} for {distinct} lines {times} times");
         assert_eq!(facts["count"], distinct * times as u64);
-        // Then the rate is kept: 0.5 % more keys than planned make 1.02 % of 1 %, and the bits vary a little.
+        // The rate holds: with 0.5 % more keys than planned, a rate of 1 % becomes 1.02 %, and the
+        // bits vary a little.
         assert!(distinct < 30_000 || facts["fpr_now"].as_f64().unwrap() < 0.0104, "{facts}");
     }
 }
@@ -119,7 +125,8 @@ fn digests_beyond_64_mib_go_to_disk_and_give_the_same_filter() {
         let process = Process::start(command.env("TMPDIR", shell.path(folder)));
         process.feed(|stdin| write_lines(stdin, count))
     };
-    // A folder that is not there tells when the disk is needed: from the first digest that does not fit.
+    // A missing folder shows when the disk is needed: from the first digest that does not fit into
+    // memory.
     run(&["-f", "-o", "small"], "missing", held).ok();
     run(&["-f", "-o", "large"], "missing", held + 1).refused(&["cannot keep digests in"]);
     assert!(!shell.path("large").exists());
@@ -127,7 +134,7 @@ fn digests_beyond_64_mib_go_to_disk_and_give_the_same_filter() {
     std::fs::create_dir(shell.path("temporary")).unwrap();
     let spilled = run(&["-j", "2"], "temporary", 9_000_000).ok().stdout;
     assert!(shell.names("temporary").is_empty(), "something is left");
-    // The same capacity, without any digests at all.
+    // The same capacity, without storing digests.
     shell.write("spilled", &spilled);
     let capacity = shell.info("spilled")["capacity"].to_string();
     let streamed = run(&["-j", "2", "-n", &capacity], "missing", 9_000_000).ok().stdout;

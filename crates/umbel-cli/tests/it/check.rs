@@ -1,5 +1,5 @@
-//! What `check` prints is what an exact set would, and a share of strangers no larger than allowed; in the order of the
-//! input, whatever the number of threads and inputs.
+//! `check` prints all members, and strangers at most at the promised rate, in the order of the
+//! input with any number of threads and inputs.
 
 use crate::shell::{self, Shell, line, lines, split, text};
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use std::process::ChildStdin;
 const MEMBERS: u64 = 60_000;
 const STRANGERS: u64 = 120_000;
 
-/// Every kind, none so small that another is built instead.
+/// Every kind, with a size at which no other kind is built instead.
 const KINDS: [&[&str]; 4] = [
     &["--kind", "blocked"],
     &["--kind", "standard"],
@@ -17,7 +17,7 @@ const KINDS: [&[&str]; 4] = [
     &["--kind", "literature", "--hash", "murmur3-double"],
 ];
 
-/// Members and strangers in no regular order, 5 MiB: twenty blocks.
+/// Returns members and strangers in an irregular order, 5 MiB in twenty blocks.
 fn crowd() -> Vec<Vec<u8>> {
     let mut crowd: Vec<Vec<u8>> = (0..MEMBERS).map(|number| line(1, number)).collect();
     crowd.extend((0..STRANGERS).map(|number| line(2, number)));
@@ -25,14 +25,14 @@ fn crowd() -> Vec<Vec<u8>> {
     crowd
 }
 
-/// The lines that a filter has by what the library says of each alone.
+/// Returns the lines that the library finds in a filter when it queries them one by one.
 fn asked_one_by_one(shell: &Shell, filter: &str, crowd: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let filter = shell.load(filter).filter;
     crowd.iter().filter(|line| filter.contains(&line[..])).cloned().collect()
 }
 
 #[test]
-fn every_member_is_printed_and_strangers_at_the_rate() {
+fn every_member_is_printed_and_strangers_at_the_promised_rate() {
     let shell = Shell::new();
     let members: HashSet<Vec<u8>> = (0..MEMBERS).map(|number| line(1, number)).collect();
     let crowd = crowd();
@@ -45,23 +45,23 @@ fn every_member_is_printed_and_strangers_at_the_rate() {
         let printed: HashSet<&[u8]> = split(&answer.stdout).into_iter().collect();
         let lost = members.iter().filter(|member| !printed.contains(&member[..])).count();
         assert_eq!(lost, 0, "{kind:?}: members that are not printed");
-        // Each stranger passes with the rate that the bits have: of so many no more than 5 standard deviations away
-        // from the mean, which a right filter would miss with one choice of keys in 1.7 million.
+        // Each stranger passes with the rate of the bits. Their number is within 5 standard
+        // deviations of the mean for all but one in 1.7 million choices of keys.
         let wrong = (printed.len() - members.len()) as f64;
         let mean = STRANGERS as f64 * facts["fpr_now"].as_f64().unwrap();
         assert!((wrong - mean).abs() < 5.0 * mean.sqrt(), "{kind:?}: {wrong} strangers, not about {mean}");
-        // And the bits have the rate that was asked for, to 3 %: k is a whole number, and the fill varies.
+        // The bits have the requested rate within 3 %: k is a whole number, and the fill varies.
         assert!(mean < 0.0103 * STRANGERS as f64, "{kind:?}: a rate of {}", mean / STRANGERS as f64);
     }
 }
 
 #[test]
-fn lines_come_out_in_the_order_of_the_input_for_any_number_of_threads() {
+fn lines_are_printed_in_the_order_of_the_input_with_any_number_of_threads() {
     let shell = Shell::new();
     let crowd = crowd();
     shell.build("a.umbel", "-p 1%", lines(1, 0..MEMBERS));
     let expected = text(&asked_one_by_one(&shell, "a.umbel", &crowd));
-    // In three files, of which the last two have no newline at their end, and a pipe between them.
+    // Three files, the last two without a final newline, and a pipe between them.
     let (first, rest) = crowd.split_at(50_000);
     let (second, third) = rest.split_at(1);
     let (second, third, fourth) = (second, &third[..60_000], &third[60_000..]);
@@ -82,7 +82,7 @@ fn lines_come_out_in_the_order_of_the_input_for_any_number_of_threads() {
 }
 
 #[test]
-fn inverted_is_exactly_the_rest() {
+fn inverted_output_is_exactly_the_other_lines() {
     let shell = Shell::new();
     let crowd = crowd();
     shell.write("crowd", text(&crowd));
@@ -121,7 +121,7 @@ fn exit_codes_are_those_of_grep() {
         ("apple", "apple\n", ""),
         ("", "", ""),
         ("\n\napple\n\n", "apple\n", "\n\n\n"),
-        // A carriage return, a space and a case make another key.
+        // A carriage return, a space or another case makes a different key.
         ("apple\r\n apple\nApple\n", "", "apple\r\n apple\nApple\n"),
     ] {
         let [maybe_code, no_code] = [maybe, no].map(|lines| i32::from(lines.is_empty()));
@@ -136,7 +136,7 @@ fn exit_codes_are_those_of_grep() {
 }
 
 #[test]
-fn any_byte_may_be_in_a_line() {
+fn a_line_may_contain_any_byte() {
     let shell = Shell::new();
     let keys: Vec<Vec<u8>> = (0..=255u8).filter(|byte| *byte != b'\n').map(|byte| vec![b'k', byte]).collect();
     shell.build("a.umbel", "-p 1e-9", text(&keys[..100]));
@@ -145,7 +145,7 @@ fn any_byte_may_be_in_a_line() {
 }
 
 #[test]
-fn columns_are_added_before_the_end_of_a_line_whatever_that_is() {
+fn columns_are_added_before_any_line_end() {
     let shell = Shell::new();
     shell.build("a.umbel", &["-p", "1e-9"], "apple\npear\n");
     let input = "x:plum\0y:pear\0";
@@ -163,7 +163,7 @@ fn quiet_stops_at_the_first_line_of_an_endless_input() {
     for threads in ["1", "2"] {
         for (args, line) in [(&["-q"][..], "y\n"), (&["-q", "-v"], "n\n")] {
             let args = [&["check", "-j", threads, "a.umbel"], args].concat();
-            // It ends only because nobody reads any more.
+            // The writer ends only because the pipe is closed.
             let endless = |mut stdin: ChildStdin| -> io::Result<()> {
                 loop {
                     stdin.write_all(line.repeat(4096).as_bytes())?;
@@ -174,7 +174,8 @@ fn quiet_stops_at_the_first_line_of_an_endless_input() {
     }
 }
 
-/// Filters of different kinds, seeds and sizes, among them one of the literature and two that share their hash.
+/// Filters of different kinds, seeds and sizes, including one of the literature and two that share
+/// their hash.
 const PANEL: [(&str, u64, &[&str]); 5] = [
     ("plain", 20_000, &[]),
     ("same-hash", 70_000, &["--kind", "standard", "-p", "10%"]),
@@ -184,13 +185,13 @@ const PANEL: [(&str, u64, &[&str]); 5] = [
 ];
 
 #[test]
-fn several_filters_are_asked_together() {
+fn several_filters_are_queried_together() {
     let shell = Shell::new();
     let crowd: Vec<Vec<u8>> = (0..120_000).map(|number| line(3, number)).collect();
     shell.write("crowd", text(&crowd));
     let mut filters = Vec::new();
     for (name, count, args) in PANEL {
-        // Each holds another stretch of the crowd; all of them share some lines.
+        // Each holds another range of the lines; some lines are in all of them.
         let members = &crowd[10_000 - count.min(9_000) as usize..][..count as usize];
         shell.build(name, args, text(members));
         filters.push((name, shell.load(name).filter));

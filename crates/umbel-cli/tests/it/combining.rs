@@ -1,4 +1,4 @@
-//! One filter out of others: `union`, `intersect`, `fold` and `convert` lose no key, and refuse what would.
+//! `union`, `intersect`, `fold` and `convert` lose no key, and refuse combinations that would.
 
 use crate::shell::{Shell, cells, line, lines, number, text};
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ const KINDS: [&[&str]; 4] = [
     &["--kind", "literature", "--hash", "md5-indexed"],
 ];
 
-/// The keys that a filter says it has.
+/// Returns the keys that a filter reports.
 fn found<'a>(shell: &Shell, filter: &str, keys: &'a [Vec<u8>]) -> HashSet<&'a Vec<u8>> {
     let filter = shell.load(filter).filter;
     keys.iter().filter(|key| filter.contains(&key[..])).collect()
@@ -30,7 +30,7 @@ fn a_union_is_the_filter_of_all_keys() {
         let [united, built] = ["u", "all"].map(|name| shell.load(name).filter);
         assert!(cells(&united) == cells(&built), "{kind:?}");
         let facts = shell.info("u");
-        // How often something was inserted is not known any more; metadata stays where all agree.
+        // The number of insertions is unknown; metadata is kept where all filters agree.
         assert!(facts.get("count").is_none(), "{facts}");
         assert_eq!(facts["meta"], serde_json::json!({"same": "1", "new": "2"}));
         let piped = shell.run("union a b c --meta new=2").ok().stdout;
@@ -39,7 +39,7 @@ fn a_union_is_the_filter_of_all_keys() {
 }
 
 #[test]
-fn an_intersection_holds_the_common_keys_and_nothing_that_one_of_them_lacks() {
+fn an_intersection_reports_only_keys_that_both_filters_report() {
     let shell = Shell::new();
     let keys: Vec<Vec<u8>> = (0..100_000).map(|number| line(1, number)).collect();
     for kind in KINDS {
@@ -53,7 +53,7 @@ fn an_intersection_holds_the_common_keys_and_nothing_that_one_of_them_lacks() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_the_difference_named() {
+fn incompatible_filters_are_refused_and_the_difference_is_named() {
     let shell = Shell::new();
     shell.build("plain", "-n 60000", "a\n");
     for (name, args, difference) in [
@@ -76,7 +76,8 @@ fn a_folded_filter_holds_the_same_keys_in_half_the_memory() {
     let shell = Shell::new();
     let keys: Vec<Vec<u8>> = (0..60_000).map(|number| line(1, number)).collect();
     for kind in &KINDS[..3] {
-        // Made for eight times as many keys as came. Slices of an odd number of bits cannot be folded.
+        // Sized for eight times as many keys as were added. Slices with an odd number of bits
+        // cannot be folded.
         let folds = |capacity: &u64| {
             let args = ["plan", "--json", "-p", "1%", "-n", &capacity.to_string()];
             let plan = shell.run(&[&args, *kind].concat()).ok().json();
@@ -98,7 +99,7 @@ fn a_folded_filter_holds_the_same_keys_in_half_the_memory() {
                 assert!(number(&facts, "fpr_now") <= 0.011, "{facts}");
             }
         }
-        // It is a filter like others: more keys go in, and folding a union is uniting what is folded.
+        // A folded filter accepts more keys, and folding a union equals uniting folded filters.
         shell.build("g", "-f --like f", lines(2, 0..30_000));
         shell.run("fold -f g -o folded-g").ok();
         shell.run("fold -f f -o folded-f").ok();
@@ -112,7 +113,7 @@ fn a_folded_filter_holds_the_same_keys_in_half_the_memory() {
 }
 
 #[test]
-fn a_filter_converts_to_its_own_kind_alone() {
+fn a_filter_without_counters_converts_only_to_its_own_kind() {
     let shell = Shell::new();
     for from in KINDS {
         shell.build("f", &[&["-f", "-n", "60000", "--meta", "a=b"], from].concat(), lines(1, 0..1_000));

@@ -1,4 +1,4 @@
-//! Compressed inputs are recognised by their first bytes, whatever they are called, and read as what they hold.
+//! Compressed inputs are recognised by their first bytes, whatever their names, and decompressed.
 
 use crate::shell::{self, Shell, gzip};
 
@@ -6,20 +6,20 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
 }
 
-/// Every line twice, in several blocks of 256 KiB.
+/// Returns every line twice, in several blocks of 256 KiB.
 fn plain() -> Vec<u8> {
     let lines = shell::lines(1, 0..20_000);
     [&lines[..], &lines].concat()
 }
 
 #[test]
-fn every_command_reads_what_is_inside() {
+fn every_command_reads_compressed_input() {
     let shell = Shell::new();
     let plain = plain();
-    // Cut in the middle of a line: what is compressed piece by piece is one text.
+    // Cut in the middle of a line: separately compressed pieces are one text.
     let (left, right) = plain.split_at(plain.len() / 3);
     assert_ne!(left.last(), Some(&b'\n'));
-    // Names that mean nothing, and one that means something else.
+    // Names without an extension, and one with a wrong extension.
     let packed = [
         ("one", gzip(&plain)),
         ("members", [gzip(left), gzip(b""), gzip(right)].concat()),
@@ -63,7 +63,7 @@ fn inputs_may_be_mixed_and_have_headers() {
 }
 
 #[test]
-fn text_that_only_begins_like_a_magic_number_is_text() {
+fn text_that_starts_with_part_of_a_magic_number_is_text() {
     let shell = Shell::new();
     for text in
         [&b"\x1f"[..], b"\x1f\x8b", b"\x1f\x8b\n", b"(", b"(\xb5/", b"(\xb5x\n", b"\x89UMBEL\r", b"\x89PNG\n"]

@@ -1,11 +1,13 @@
-//! Multiplicities from the shell: about how often a line came, within limits that hold, and the same file every time.
+//! `umbel count`: estimates of how often a line was recorded, within limits that hold, and the same
+//! file every time.
 
 use crate::shell::{Shell, gzip, lines, mix, number, split};
 use std::collections::HashMap;
 use std::fmt::Write;
 use umbel::AnyCount;
 
-/// Repeated lines in a shuffled order, and how often each comes: mostly once, some of them thousands of times.
+/// Returns repeated lines in shuffled order with their counts: most occur once, some thousands of
+/// times.
 fn flows(count: u64) -> (String, HashMap<String, u64>) {
     let times = |flow: u64| ((mix(flow) >> 11) as f64 / (1u64 << 53) as f64).powf(-1.1).min(20_000.0) as u64;
     let truth: HashMap<String, u64> = (0..count).map(|flow| (format!("flow{flow}"), times(flow))).collect();
@@ -18,7 +20,7 @@ fn flows(count: u64) -> (String, HashMap<String, u64>) {
     (text, truth)
 }
 
-/// Estimate and limits of each line.
+/// Parses the estimate and limits of each line.
 fn answers(text: &str) -> Vec<(&str, f64, f64, f64)> {
     let field = |field: &str| field.trim_start_matches(">=").parse::<f64>().unwrap();
     let answer = |line| {
@@ -33,7 +35,7 @@ fn answers(text: &str) -> Vec<(&str, f64, f64, f64)> {
 }
 
 #[test]
-fn estimates_are_near_and_limits_hold() {
+fn estimates_are_accurate_and_limits_hold() {
     let shell = Shell::new();
     let (text, truth) = flows(3000);
     shell.pipe("count build -o c", &text).ok();
@@ -56,7 +58,7 @@ fn estimates_are_near_and_limits_hold() {
 }
 
 #[test]
-fn what_was_never_recorded_is_zero_and_nothing_else_is_the_exit_code_1() {
+fn keys_never_recorded_are_zero_and_alone_cause_exit_code_1() {
     let shell = Shell::new();
     shell.pipe("count build -o c", "a\na\nb\n").ok();
     assert_eq!(shell.pipe("count get c", "x\ny\n").code(1).text(), "x\t0\t0\t0\ny\t0\t0\t0\n");
@@ -67,9 +69,10 @@ fn what_was_never_recorded_is_zero_and_nothing_else_is_the_exit_code_1() {
     shell.pipe("count get c", "").code(1);
 }
 
-/// Noise finds groups of strangers and hides those of members; only a key of which none is found is certainly absent.
+/// Noise adds groups to strangers and hides those of members; only a key without any group is
+/// certainly absent.
 #[test]
-fn zero_is_said_of_those_and_only_those_who_were_certainly_never_recorded() {
+fn only_keys_that_were_certainly_never_recorded_are_zero() {
     let shell = Shell::new();
     for kind in ["space-code", "multi-resolution"] {
         for (recorded, noise) in [(300, "0.5%"), (1500, "20%"), (4000, "0.5%"), (4000, "50%")] {
@@ -86,7 +89,7 @@ fn zero_is_said_of_those_and_only_those_who_were_certainly_never_recorded() {
 }
 
 #[test]
-fn what_came_too_often_to_tell_says_so() {
+fn counts_beyond_the_range_are_marked() {
     let shell = Shell::new();
     shell.pipe("count build --kind space-code -o c", "a\n".repeat(5000)).ok();
     let answer = shell.pipe("count get c", "a\n").ok();
@@ -99,7 +102,7 @@ fn what_came_too_often_to_tell_says_so() {
 }
 
 #[test]
-fn neither_threads_nor_pipes_nor_compression_make_a_difference_and_adding_goes_on() {
+fn threads_pipes_and_compression_make_no_difference_and_more_can_be_added() {
     let shell = Shell::new();
     let (text, _) = flows(5000);
     shell.write("flows", &text);
@@ -114,7 +117,7 @@ fn neither_threads_nor_pipes_nor_compression_make_a_difference_and_adding_goes_o
         shell.pipe(&format!("count build -f {args} -o other"), &text).ok();
         assert!(shell.read("other") == one, "{args}");
     }
-    // In two parts it is the same as at once.
+    // Recording in two parts is the same as at once.
     let half = text.len() / 2 + text[text.len() / 2..].find('\n').unwrap() + 1;
     shell.pipe("count build -f -n 100000 -o at-once", &text).ok();
     shell.pipe("count build -f -n 100000 -o parts", &text[..half]).ok();
@@ -124,7 +127,7 @@ fn neither_threads_nor_pipes_nor_compression_make_a_difference_and_adding_goes_o
 }
 
 #[test]
-fn too_many_recordings_are_noticed() {
+fn too_many_recordings_cause_a_warning() {
     let shell = Shell::new();
     shell.pipe("count build -n 1000 -o c", lines(1, 0..1000)).ok();
     let answer = shell.pipe("count add c", lines(2, 0..5000)).code(0);
@@ -138,17 +141,17 @@ fn too_many_recordings_are_noticed() {
 }
 
 #[test]
-fn more_different_keys_than_it_was_made_for_are_noticed() {
+fn too_many_distinct_keys_cause_an_error_or_a_warning() {
     let shell = Shell::new();
     let many = lines(1, 0..50_000);
     let noticed = "there are more different keys than the 100 it was made for: its noise is";
     for kind in ["space-code", "multi-resolution"] {
-        // Where they are counted first, nothing is built from a wrong number.
+        // If the keys are counted first, nothing is built from a wrong number.
         shell
             .pipe(&format!("count build --kind {kind} --keys 100 -o {kind}"), &many)
             .refused(&["about 50", "different keys, more than --keys 100 allows for"]);
         assert!(!shell.path(kind).exists());
-        // Where they are not, the bits tell; as many recordings as it was made for hide nothing.
+        // Otherwise the bits show it, even if the number of recordings is as planned.
         let build = |args: &str| shell.pipe(&format!("count build -f --kind {kind} -o c {args}"), &many);
         let answer = build("-n 50000 --keys 100").code(0);
         assert!(answer.stderr.contains(noticed), "{}", answer.stderr);
@@ -159,7 +162,7 @@ fn more_different_keys_than_it_was_made_for_are_noticed() {
         let answer = shell.pipe("count add c", &many).code(0);
         assert!(answer.stderr.contains(noticed), "{}", answer.stderr);
     }
-    // Few keys leave much to chance, and that is no reason to warn.
+    // With few keys the estimate varies too much for a warning.
     for count in 1..200 {
         let text = lines(count, 0..count % 20 + 1).repeat(1 + count as usize % 7);
         shell.pipe("count build -f -o c", &text).ok();
@@ -168,7 +171,7 @@ fn more_different_keys_than_it_was_made_for_are_noticed() {
 }
 
 #[test]
-fn it_tells_about_itself_and_plans_are_what_is_built() {
+fn info_describes_a_multiset_and_plan_predicts_it() {
     let shell = Shell::new();
     let plan = shell.run("plan --kind multi-resolution -n 20000 --keys 3000 --json").ok().json();
     shell.pipe("count build -n 20000 --keys 3000 --meta a=b -o c", lines(1, 0..3000)).ok();
@@ -197,7 +200,7 @@ fn it_tells_about_itself_and_plans_are_what_is_built() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_options_are_refused() {
     let shell = Shell::new();
     shell.write("lines", "a\n");
     for (args, says) in [

@@ -1,4 +1,5 @@
-//! Whenever the process ends, a filter on disk is the old one or the new one, and nothing lies beside it.
+//! Whenever the process is killed, a filter on disk is the old one or the new one, and no other
+//! file is left.
 
 use crate::shell::{Process, Shell, UMBEL, Words, lines};
 use rustix::process::{Pid, Signal, kill_process};
@@ -6,14 +7,15 @@ use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the process is killed in each of the two ways to replace a filter.
+/// The number of kills for each of the two ways to replace a filter.
 const KILLS: usize = 100;
 
-/// A file in progress has no name but for some 30 microseconds, between its link and its rename. To be killed just then
-/// is rare: about once in a thousand times. Files that had a name all along would be left dozens of times.
+/// A file in progress has a name only for some 30 microseconds, between its link and its rename. A
+/// kill in that time is rare, about once in a thousand. Files that had a name all along would be
+/// left dozens of times.
 const RARE: usize = 3;
 
-/// Moments between 0 and 1, the same in every run (xorshift, Marsaglia 2003).
+/// Random numbers between 0 and 1, the same in every run (xorshift, Marsaglia 2003).
 struct Moments(u64);
 
 impl Moments {
@@ -25,7 +27,7 @@ impl Moments {
     }
 }
 
-/// How long the process takes, typically.
+/// Returns the typical duration of the process.
 fn duration(shell: &Shell, old: &[u8], arguments: &str) -> Duration {
     let mut durations = [(); 9].map(|()| {
         shell.write("filter", old);
@@ -38,9 +40,9 @@ fn duration(shell: &Shell, old: &[u8], arguments: &str) -> Duration {
 }
 
 #[test]
-fn a_file_is_the_old_or_the_new_one_whenever_the_process_is_killed() {
+fn after_a_kill_the_file_is_the_old_or_the_new_one() {
     let shell = Shell::new();
-    // About 40 milliseconds, a good part of which goes into reading and writing a filter of 10 MB.
+    // About 40 milliseconds, a large part of it for reading and writing a filter of 10 MB.
     shell.write("lines", lines(1, 0..1_000_000));
     shell.write("more", lines(1, 1_000_000..2_000_000));
     shell.run("build -n 8M -o filter lines").ok();
@@ -53,7 +55,7 @@ fn a_file_is_the_old_or_the_new_one_whenever_the_process_is_killed() {
         assert_ne!(old, new);
         for _ in 0..KILLS {
             shell.write("filter", &old);
-            // A little beyond the end, so that the last steps are met too when this run takes longer than others.
+            // A little beyond the end, so that the last steps are also hit in a slow run.
             let moment = duration.mul_f64(1.2 * moments.next());
             let mut process = shell.start(arguments);
             thread::sleep(moment);
@@ -76,23 +78,24 @@ fn a_file_is_the_old_or_the_new_one_whenever_the_process_is_killed() {
     }
     println!("killed {killed}, replaced {replaced}, left over {left_over} of {}", 2 * KILLS);
     assert!(left_over <= RARE, "{left_over} files were left behind");
-    // Otherwise this would prove little.
+    // Otherwise the test would prove little.
     assert!(killed >= 2 * KILLS / 3, "only {killed} of {} were still running", 2 * KILLS);
     assert!(replaced > 0, "none came as far as the new file");
 }
 
 #[test]
-fn an_interrupted_build_leaves_nothing_and_touches_nothing() {
+fn an_interrupted_build_leaves_no_files_and_changes_none() {
     for arguments in ["build -o new", "build -n 1e6 -f -o old"] {
         let shell = Shell::new();
         shell.pipe("build -o old", "an\nold\nfilter\n").ok();
         let old = shell.read("old");
-        // Started in the background, tests ignore this signal, and so would whatever they start.
+        // Tests started in the background ignore this signal, and so would their child processes.
         let mut command = shell.program("env");
         let mut process =
             Process::start(command.args(["--default-signal=INT", UMBEL]).args(arguments.words()));
         let mut stdin = process.stdin();
-        // More than a pipe holds: when all of it is written, the program is in the middle of its work.
+        // More than a pipe holds: once all of it is written, the program is in the middle of its
+        // work.
         stdin.write_all(&lines(1, 0..500_000)).expect("the program reads");
         let pid = Pid::from_child(process.child());
         kill_process(pid, Signal::INT).expect("a signal can be sent");

@@ -1,12 +1,12 @@
-//! CSV is read as the `csv` crate reads it: long files, whose records cross every border of a block, and any text at
-//! all.
+//! CSV is read as by the `csv` crate: long files, whose records cross block boundaries, and
+//! arbitrary text.
 
 use crate::shell::{self, Shell, mix};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::HashSet;
 
-/// A fixed sequence of numbers.
+/// A fixed sequence of pseudorandom numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -16,7 +16,8 @@ impl Dice {
     }
 }
 
-/// Text that needs quotes as a rule; sometimes longer than a block of 256 KiB, in which then no record ends.
+/// Returns text that usually needs quotes; sometimes longer than a block of 256 KiB, in which no
+/// record ends.
 fn field(dice: &mut Dice) -> String {
     const PIECES: [&str; 10] = ["a", "bc", "xyz", " ", ",", "\"", "\n", "\r\n", "é", "\"\""];
     let len = match dice.below(2_000) {
@@ -27,7 +28,7 @@ fn field(dice: &mut Dice) -> String {
     (0..len).map(|_| PIECES[dice.below(PIECES.len() as u64) as usize]).collect()
 }
 
-/// Rows of three fields; the second is the key.
+/// Returns rows of three fields; the second is the key.
 fn rows(count: u64) -> Vec<[String; 3]> {
     let mut dice = Dice(1 << 32);
     (0..count).map(|number| [number.to_string(), field(&mut dice), field(&mut dice)]).collect()
@@ -40,7 +41,7 @@ fn encode(row: &[String], terminator: csv::Terminator) -> Vec<u8> {
 }
 
 #[test]
-fn long_files_are_cut_into_the_records_that_another_library_reads() {
+fn records_of_long_files_agree_with_another_library() {
     let shell = Shell::new();
     let rows = rows(8_000);
     for (terminator, end) in [(csv::Terminator::Any(b'\n'), "\n"), (csv::Terminator::CRLF, "\r\n")] {
@@ -49,7 +50,7 @@ fn long_files_are_cut_into_the_records_that_another_library_reads() {
         assert!(text.len() > 3 << 20, "several blocks of 256 KiB: {}", text.len());
         assert!(records.iter().any(|record| record.len() > 256 << 10), "a record longer than a block");
         shell.write("table.csv", &text);
-        // What the other library reads; and it is what was written.
+        // The other library reads the rows that were written.
         let mut reader = csv::Reader::from_reader(&text[..]);
         let keys: Vec<Vec<u8>> = reader.byte_records().map(|record| record.unwrap()[1].to_vec()).collect();
         assert!(keys.iter().map(Vec::as_slice).eq(rows.iter().map(|row| row[1].as_bytes())));
@@ -76,7 +77,7 @@ fn long_files_are_cut_into_the_records_that_another_library_reads() {
             let fields = run(&["check", "all", "--print-field"]);
             assert!(fields == shell::text(&all), "--print-field, {threads} threads");
             let firsts = run(&["uniq", "-q", "--print-field"]);
-            assert!(firsts == shell::text(&shell::firsts(&all)), "uniq, {threads} threads");
+            assert!(firsts == shell::text(&shell::first_occurrences(&all)), "uniq, {threads} threads");
         }
     }
 }
@@ -85,18 +86,18 @@ proptest! {
     #![proptest_config(ProptestConfig {
         cases: 200, rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..Default::default()
     })]
-    /// Quotes in the middle of a field, text after a closing quote, quotes that are never closed, empty lines: the
-    /// second field of every record that has one is the same.
+    /// For quotes in the middle of a field, text after a closing quote, unclosed quotes and empty
+    /// lines, the second field of every record is the same.
     #[test]
-    fn any_text_has_the_fields_that_another_library_finds(text in "[ab,\"\n]{0,40}") {
+    fn fields_of_any_text_agree_with_another_library(text in "[ab,\"\n]{0,40}") {
         let shell = Shell::new();
-        // Nothing is in an empty filter, so that -v prints every key.
+        // An empty filter contains no key, so -v prints every key.
         shell.build("empty", "-n 1", "");
         let fields_of = |text: &str| shell.pipe("check -v --csv -F 2 --print-field empty", text);
         let (mut answer, mut text) = (fields_of(&text), text);
         if answer.stderr.contains("never closed") {
             answer.failed(&["a quote is never closed in the record that starts with"]);
-            // Which is the only thing that is wrong with it.
+            // An unclosed quote is the only possible error.
             text.push('"');
             answer = fields_of(&text);
             prop_assert!(!answer.stderr.contains("never closed"), "{}", answer.stderr);

@@ -1,4 +1,5 @@
-//! The number of different lines: within its error from any input, and the same for united sketches as for all lines.
+//! `umbel distinct`: estimates are within their error for any input, and united sketches agree with
+//! a sketch of all lines.
 
 use crate::shell::{Shell, gzip, lines, number};
 use umbel::Hasher;
@@ -14,7 +15,7 @@ fn assert_near(answer: &serde_json::Value, truth: u64, count: u64) {
 }
 
 #[test]
-fn counts_are_within_their_error_whatever_the_input() {
+fn counts_are_within_their_error_for_any_input() {
     let shell = Shell::new();
     for truth in [1, 100, 10_000, 300_000] {
         // Every line twice, and a quarter of them once more.
@@ -27,7 +28,7 @@ fn counts_are_within_their_error_whatever_the_input() {
         for args in ["lines", "-j 1 lines", "-j 4 lines", "lines.gz", "--error 0.2% lines"] {
             let answer = shell.run(&format!("distinct --json {args}")).ok();
             if args.contains("--error") {
-                // 1.04 / 2^9 is a little above 0.2 %, so this takes twice the memory.
+                // 1.04 / 2^9 is slightly above 0.2 %, so this takes twice the memory.
                 assert_near(&answer.json(), truth, count);
             } else {
                 assert_eq!(answer.json(), piped.json(), "{args}");
@@ -37,7 +38,7 @@ fn counts_are_within_their_error_whatever_the_input() {
 }
 
 #[test]
-fn the_answer_for_people_has_the_estimate_its_error_and_the_number_of_lines() {
+fn the_text_output_has_the_estimate_its_error_and_the_number_of_lines() {
     let shell = Shell::new();
     assert_eq!(shell.pipe("distinct", "b\na\nb\n\na").ok().text(), "3 ± 0 different lines of 5\n");
     assert_eq!(shell.pipe("distinct", "").ok().text(), "0 ± 0 different lines of 0\n");
@@ -48,7 +49,7 @@ fn the_answer_for_people_has_the_estimate_its_error_and_the_number_of_lines() {
 }
 
 #[test]
-fn keys_are_chosen_as_by_other_commands_and_may_be_any_bytes() {
+fn keys_are_extracted_as_by_other_commands_and_may_be_any_bytes() {
     let shell = Shell::new();
     let table = "id,mail\n1,a@x\n2,A@x\n3,\"b@x\"\n4,b@x\n";
     let answer = shell.pipe("distinct --csv --header -F mail --lower", table).ok();
@@ -74,11 +75,11 @@ fn the_union_of_saved_sketches_is_the_count_of_all_lines() {
     {
         assert_eq!(shell.run(&format!("distinct --json {inputs}")).ok().json(), whole, "{inputs}");
     }
-    // Standard input is read beside a sketch only if it is named.
+    // Standard input is read in addition to a sketch only if it is named.
     assert_eq!(shell.pipe("distinct --json left.umbel -", shell.read("right")).ok().json(), whole);
     let alone = shell.pipe("distinct --json left.umbel", "not read\n").ok().json();
     assert_eq!(alone, shell.run("distinct --json left").ok().json());
-    // What is saved is what the library would save, and a union can be saved again.
+    // The saved file equals that of the library, and a union can be saved again.
     shell.run("distinct -o both.umbel left.umbel right.umbel").ok();
     shell.run("distinct -o direct.umbel -j 3 left right").ok();
     assert!(shell.read("both.umbel") == shell.read("direct.umbel"));
@@ -89,7 +90,7 @@ fn the_union_of_saved_sketches_is_the_count_of_all_lines() {
 }
 
 #[test]
-fn sketches_that_differ_are_named_with_the_difference() {
+fn incompatible_sketches_are_named_with_the_difference() {
     let shell = Shell::new();
     shell.write("lines", "a\nb\n");
     shell.run("distinct -o fine lines").ok();
@@ -116,7 +117,7 @@ fn sketches_that_differ_are_named_with_the_difference() {
 }
 
 #[test]
-fn what_is_damaged_or_something_else_is_refused_and_nothing_is_overwritten() {
+fn damaged_and_foreign_files_are_refused_and_nothing_is_overwritten() {
     let shell = Shell::new();
     shell.write("lines", lines(1, 0..1000));
     shell.run("distinct -o good lines").ok();

@@ -1,4 +1,5 @@
-//! Whatever goes wrong is said in one sentence that names it, with exit code 2, and nothing on disk has changed.
+//! Every error is one sentence that names the problem, with exit code 2, and nothing on disk
+//! changes.
 
 use crate::shell::{Answer, Process, Shell, UMBEL, Words, lines};
 use rustix::fs::{CWD, Mode, mkfifoat};
@@ -7,10 +8,10 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// What is done, and what must be said about it.
+/// A command, and the fragments that its error must contain.
 type Case = (&'static str, &'static [&'static str]);
 
-/// A folder with lines and filters, good and bad.
+/// Returns a folder with lines and with intact and damaged filters.
 fn prepared() -> Shell {
     let shell = Shell::new();
     shell.write("lines", lines(1, 0..1000));
@@ -54,14 +55,14 @@ fn prepared() -> Shell {
     shell
 }
 
-/// Writes the sum that a header needs to be believed.
+/// Writes a valid checksum into a changed header.
 fn reseal(bytes: &mut [u8]) {
     let end = u32::from_le_bytes(bytes[20..24].try_into().unwrap()) as usize;
     let sum = xxh3_64_with_seed(&bytes[..end - 8], 0x006c_6562_6d75);
     bytes[end - 8..end].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Every command is refused, says so, and changes nothing.
+/// Asserts that every command is refused with its message and changes nothing.
 fn all_are_refused(shell: &Shell, cases: &[Case]) {
     let before = shell.contents(".");
     for &(arguments, says) in cases {
@@ -72,7 +73,7 @@ fn all_are_refused(shell: &Shell, cases: &[Case]) {
 }
 
 #[test]
-fn what_is_missing_or_cannot_be_read_is_named() {
+fn missing_and_unreadable_files_are_named() {
     all_are_refused(
         &prepared(),
         &[
@@ -86,7 +87,7 @@ fn what_is_missing_or_cannot_be_read_is_named() {
             ("union filter nothing -o new", &["cannot open nothing", "No such file or directory"]),
             ("build --like nothing -o new lines", &["cannot open nothing", "No such file or directory"]),
             ("build -o new nothing", &["cannot open nothing", "No such file or directory"]),
-            // Seen before the first line is read.
+            // Reported before the first line is read.
             ("check filter lines nothing", &["cannot open nothing", "No such file or directory"]),
             ("add filter lines nothing", &["cannot open nothing", "No such file or directory"]),
             ("uniq lines nothing", &["cannot open nothing", "No such file or directory"]),
@@ -136,7 +137,7 @@ fn an_error_and_each_of_its_causes_are_printed_once() {
 }
 
 #[test]
-fn what_is_not_an_intact_filter_is_not_used() {
+fn damaged_filters_and_other_files_are_refused() {
     const BAD: &[(&str, &[&str])] = &[
         ("lines", &["lines: this is not a filter file"]),
         ("empty", &["empty: this is not a filter file"]),
@@ -174,7 +175,7 @@ fn what_is_not_an_intact_filter_is_not_used() {
             assert!(shell.contents(".") == before, "`umbel {arguments}` has changed something");
         }
     }
-    // The others are told about all the same.
+    // The other filters are still described.
     let answer = shell.run("info --verify body filter short");
     assert_eq!((answer.code, answer.text()), (Some(2), "filter: intact, all 2 checksums hold\n"));
     let said: Vec<&str> = answer.stderr.lines().collect();
@@ -185,7 +186,7 @@ fn what_is_not_an_intact_filter_is_not_used() {
 }
 
 #[test]
-fn filters_that_do_not_fit_are_named_with_what_differs() {
+fn incompatible_filters_are_named_with_the_difference() {
     const BITS: &[&str] =
         &["filter and bits", "the filters cannot be combined: their number of bits is 9600 in one and 19200"];
     all_are_refused(
@@ -215,7 +216,7 @@ fn filters_that_do_not_fit_are_named_with_what_differs() {
 }
 
 #[test]
-fn numbers_that_make_no_sense_are_refused_with_an_example() {
+fn invalid_numbers_are_refused_with_an_example() {
     all_are_refused(
         &prepared(),
         &[
@@ -248,7 +249,7 @@ fn numbers_that_make_no_sense_are_refused_with_an_example() {
 }
 
 #[test]
-fn fields_that_are_not_there_are_named() {
+fn missing_fields_are_named() {
     all_are_refused(
         &prepared(),
         &[
@@ -272,7 +273,7 @@ fn fields_that_are_not_there_are_named() {
 }
 
 #[test]
-fn an_output_that_would_destroy_something_or_cannot_be_written_is_refused() {
+fn an_output_that_cannot_be_written_or_would_overwrite_a_file_is_refused() {
     all_are_refused(
         &prepared(),
         &[
@@ -291,7 +292,7 @@ fn an_output_that_would_destroy_something_or_cannot_be_written_is_refused() {
             ("build -o directory lines", &["directory is a directory"]),
             ("build -f -o directory lines", &["directory is a directory"]),
             ("build -o fifo lines", &["fifo exists"]),
-            // Before the work: there is no such input, but that is not what is said.
+            // Checked first: the input does not exist either, but that is not the error reported.
             ("build -f -o fifo nothing", &["cannot write to fifo", "not a regular file"]),
             ("build -f -o /dev/null lines", &["cannot write to /dev/null", "not a regular file"]),
             ("key new nowhere/key", &["cannot create nowhere/key", "No such file or directory"]),
@@ -334,7 +335,7 @@ fn mistaken_arguments_are_explained() {
 }
 
 #[test]
-fn secrets_that_are_missing_or_wrong_are_named() {
+fn missing_and_wrong_secrets_are_named() {
     all_are_refused(
         &prepared(),
         &[
@@ -378,11 +379,11 @@ fn secrets_that_are_missing_or_wrong_are_named() {
     );
 }
 
-/// Runs the program as someone whom permissions bind: not as root.
+/// Runs the program as a user who is bound by permissions, not as root.
 fn as_user(shell: &Shell, arguments: &str) -> Answer {
     let mut command = shell.command(arguments);
     if rustix::process::geteuid().is_root() {
-        // Where root has put the program, others may not be able to read it.
+        // Other users may not be able to read the program where root has put it.
         let copy = shell.path("program");
         if !copy.exists() {
             fs::copy(UMBEL, &copy).unwrap();
@@ -394,7 +395,7 @@ fn as_user(shell: &Shell, arguments: &str) -> Answer {
 }
 
 #[test]
-fn what_permissions_forbid_is_named() {
+fn files_without_permission_are_named() {
     let shell = prepared();
     for (from, to) in [("lines", "private"), ("filter", "private-filter"), ("filter", "directory/filter")] {
         shell.write(to, shell.read(from));

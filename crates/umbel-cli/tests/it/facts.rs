@@ -1,4 +1,5 @@
-//! `info`, `compare`, `why` and `meta` tell the truth about filters, to people and, under names that stay, to programs.
+//! `info`, `compare`, `why` and `meta` report correct facts about filters, as text and, under
+//! stable names, as JSON.
 
 use crate::shell::{Shell, cells, line, lines, number, text};
 use serde_json::{Value, json};
@@ -10,7 +11,8 @@ const KINDS: [&[&str]; 4] = [
     &["--kind", "literature", "--hash", "murmur3-enhanced"],
 ];
 
-/// Within 5 standard errors of the truth, which a right estimate misses once in 1.7 million choices of keys.
+/// Asserts that an estimate is within 5 standard errors of the truth; a correct estimate misses
+/// that for one in 1.7 million choices of keys.
 #[track_caller]
 fn close(facts: &Value, name: &str, truth: f64) {
     let (value, error) = (number(facts, name), number(facts, &format!("{name}_error")));
@@ -18,7 +20,7 @@ fn close(facts: &Value, name: &str, truth: f64) {
 }
 
 #[test]
-fn info_tells_what_is_in_a_filter() {
+fn info_describes_a_filter() {
     let shell = Shell::new();
     for kind in KINDS {
         let args = ["-f", "-n", "70000", "-p", "2%", "--meta", "source=test"];
@@ -58,7 +60,7 @@ fn info_tells_what_is_in_a_filter() {
 }
 
 #[test]
-fn keys_are_estimated_within_the_error_that_is_given() {
+fn estimates_of_keys_are_within_the_reported_error() {
     let shell = Shell::new();
     for (size, keys) in [100, 3_000, 60_000, 300_000].into_iter().enumerate() {
         for (other, kind) in KINDS.into_iter().enumerate() {
@@ -75,7 +77,7 @@ fn keys_are_estimated_within_the_error_that_is_given() {
 }
 
 #[test]
-fn info_tells_about_several_filters_and_their_checksums() {
+fn info_describes_several_filters_and_their_checksums() {
     let shell = Shell::new();
     shell.build("a", "", lines(1, 0..60_000));
     shell.build("b", "", lines(2, 0..1_000));
@@ -91,7 +93,7 @@ fn info_tells_about_several_filters_and_their_checksums() {
         shell.run("info --verify a b").ok().text(),
         format!("a: intact, all {checksums} checksums hold\nb: intact, all 2 checksums hold\n")
     );
-    // A damaged one is named, and the other is told about all the same.
+    // A damaged filter is named, and the other one is still described.
     let mut bytes = shell.read("a");
     *bytes.last_mut().unwrap() ^= 1;
     shell.write("a", bytes);
@@ -101,7 +103,7 @@ fn info_tells_about_several_filters_and_their_checksums() {
 }
 
 #[test]
-fn a_picture_shows_how_full_each_part_is() {
+fn a_diagram_shows_how_full_each_part_is() {
     let shell = Shell::new();
     shell.build("empty", "-n 100000", "");
     shell.build("half", "", lines(1, 0..100_000));
@@ -116,9 +118,9 @@ fn a_picture_shows_how_full_each_part_is() {
 }
 
 #[test]
-fn compare_finds_what_known_sets_share() {
+fn compare_estimates_the_overlap_of_known_sets() {
     let shell = Shell::new();
-    // 60 000 and 40 000 keys, 20 000 of them in both: a quarter of the 80 000.
+    // 60 000 and 40 000 keys, 20 000 of them in both: a quarter of the 80 000 distinct ones.
     let keys: Vec<Vec<u8>> = (0..80_000).map(|number| line(1, number)).collect();
     for kind in KINDS {
         shell.build("left", &[&["-f", "-n", "70000"], kind].concat(), text(&keys[..60_000]));
@@ -150,7 +152,7 @@ fn compare_finds_what_known_sets_share() {
         assert_eq!(pairs.as_array().unwrap().len(), 3);
         assert_eq!(pairs[0], pair);
         close(&pairs[1], "jaccard", 0.0);
-        // The matrix has the same numbers, a row and a column for each filter.
+        // The matrix has the same numbers, with a row and a column for each filter.
         for (args, name) in [(&[][..], "jaccard"), (&["--containment"], "left_in_right")] {
             let told = shell.run(&[&["compare", "left", "right", "apart"], args].concat()).ok();
             let rows: Vec<Vec<&str>> =
@@ -167,10 +169,10 @@ fn compare_finds_what_known_sets_share() {
 }
 
 #[test]
-fn why_shows_the_bits_from_which_the_answer_follows() {
+fn why_shows_the_bits_that_decide_the_answer() {
     let shell = Shell::new();
     for kind in KINDS {
-        // A fifth of the strangers are taken for members.
+        // A fifth of the strangers are false positives.
         shell.build("f", &[&["-f", "-n", "160000", "-p", "1/5"], kind].concat(), lines(1, 0..160_000));
         let facts = shell.info("f");
         let filter = shell.load("f").filter;

@@ -1,18 +1,18 @@
-//! A full disk costs nothing but a sentence: what was there stays, and what was begun is gone.
+//! A full disk causes an error message: existing files stay, and unfinished ones are removed.
 
 use crate::shell::{Answer, Process, Shell, UMBEL, Words, lines};
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
 
-/// What is left on the disk after a command, and what the command said.
+/// The files on the disk after a command, and the output of the command.
 struct Trial {
     answer: Answer,
     disk: BTreeMap<String, Vec<u8>>,
 }
 
-/// Mounts a disk of 64 KiB on `full` for the time of one command, and copies what is on it in the end to `after`. The
-/// mount exists for this process and its children alone, and ends with them, whatever happens.
+/// Mounts a disk of 64 KiB on `full` for the duration of one command, and then copies its files to
+/// `after`. The mount exists only for this process and its children, and ends with them.
 const SCRIPT: &str = r#"
     mount -t tmpfs -o size=64k none full && cp filter full/filter || exit 99
     test "$FILLED" != yes || head -c 100000 /dev/zero > full/filler 2> /dev/null
@@ -23,7 +23,7 @@ const SCRIPT: &str = r#"
     exit $code
 "#;
 
-/// How to get a place for mounts of one's own: as root, or as whoever may become root there.
+/// Returns the command that allows mounts of our own: as root, or with a user namespace.
 fn unshare() -> &'static str {
     let works = |how: &&&str| {
         let mount = "mount -t tmpfs none \"$0\"";
@@ -36,7 +36,7 @@ fn unshare() -> &'static str {
     )
 }
 
-/// Runs a command with a small disk on `full`, which has an intact filter on it.
+/// Runs a command with a small disk on `full` that holds an intact filter.
 fn attempt(shell: &Shell, filled: bool, arguments: &str) -> Trial {
     let after = shell.path("after");
     if after.exists() {
@@ -60,11 +60,11 @@ fn prepared() -> Shell {
 }
 
 #[test]
-fn a_full_disk_leaves_what_was_there_and_nothing_else() {
+fn a_full_disk_leaves_only_the_existing_files() {
     let shell = prepared();
     let filter = shell.read("filter");
     for (filled, arguments) in [
-        // The disk fills while the filter is written.
+        // The disk becomes full while the filter is written.
         (false, "build -n 1e6 -o full/new lines"),
         (false, "build -n 1e6 -f -o full/filter lines"),
         // There is no room at all.
@@ -80,7 +80,7 @@ fn a_full_disk_leaves_what_was_there_and_nothing_else() {
         println!("umbel {arguments}");
         let Trial { mut answer, disk } = attempt(&shell, filled, arguments);
         let name = if arguments.contains("full/new") { "full/new" } else { "full/filter" };
-        // Half a filter is more than full, which is worth a remark of its own.
+        // A filter of half the size is overfull, which causes a warning of its own.
         answer.stderr =
             answer.stderr.lines().filter(|line| !line.contains("its rate is")).collect::<String>() + "\n";
         answer.refused(&[name, "No space left on device"]);
@@ -90,9 +90,10 @@ fn a_full_disk_leaves_what_was_there_and_nothing_else() {
 }
 
 #[test]
-fn digests_that_find_no_room_are_a_sentence_with_ways_out() {
+fn digests_without_disk_space_cause_an_error_with_remedies() {
     let shell = prepared();
-    // One more than is kept in memory, by one thread, which reads a file only once; empty lines are keys, too.
+    // One digest more than is held in memory, by one thread, which reads a file only once; empty
+    // lines are keys, too.
     shell.write("many", "\n".repeat((8 << 20) + 1));
     let says = ["cannot keep digests in full", "TMPDIR", "-n", "No space left on device"];
     let Trial { answer, disk } = attempt(&shell, false, "build -j 1 -o new many");
@@ -103,13 +104,13 @@ fn digests_that_find_no_room_are_a_sentence_with_ways_out() {
     missing.refused(&["cannot keep digests in nowhere", "TMPDIR", "No such file"]);
     assert!(!shell.path("new").exists());
 
-    // With -n none are kept.
+    // With -n, no digests are stored.
     attempt(&shell, false, "build -n 10 -o new many").answer.ok();
     assert!(shell.path("new").is_file());
 }
 
 #[test]
-fn a_full_disk_behind_standard_output_is_named() {
+fn a_full_disk_behind_standard_output_is_reported() {
     let shell = prepared();
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for arguments in [
@@ -129,7 +130,7 @@ fn a_full_disk_behind_standard_output_is_named() {
         let answer = Process::start(shell.command(arguments).stdout(full())).finish();
         answer.refused(&["cannot write to standard output", "No space left on device"]);
     }
-    // Lines that nobody has seen are new again next time.
+    // Lines that were not printed are new again next time.
     let before = shell.read("filter");
     shell.write("more", lines(1, 5000..5100));
     let answer = Process::start(shell.command("add --new filter more").stdout(full())).finish();

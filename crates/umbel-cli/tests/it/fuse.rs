@@ -1,9 +1,10 @@
-//! Static sets from the shell: all keys at once, the least memory, and plain words where keys cannot be added.
+//! Static sets from the shell: built from all keys at once, in the least memory, with a clear error
+//! when keys are added.
 
 use crate::shell::{Shell, gzip, line, lines, number, split};
 
 #[test]
-fn every_key_is_found_and_strangers_rarely_are() {
+fn every_key_is_found_and_strangers_rarely() {
     let shell = Shell::new();
     for (rate, least, most) in [("1%", 7.0, 8.6), ("0.1%", 10.0, 12.0), ("1e-4", 14.0, 16.5)] {
         shell.build("f", &["-f", "--kind", "fuse", "-p", rate], lines(1, 0..200_000));
@@ -19,7 +20,7 @@ fn every_key_is_found_and_strangers_rarely_are() {
 }
 
 #[test]
-fn sizes_at_which_constructions_are_known_to_fail_are_nothing_special() {
+fn construction_succeeds_at_sizes_that_are_known_to_be_hard() {
     let shell = Shell::new();
     for count in [1, 2, 3, 10, 100, 1000, 11_500, 11_501, 11_777, 23_000] {
         shell.build("f", "-f --kind fuse", lines(3, 0..count));
@@ -28,7 +29,7 @@ fn sizes_at_which_constructions_are_known_to_fail_are_nothing_special() {
 }
 
 #[test]
-fn neither_threads_nor_repetitions_nor_n_nor_compression_make_a_difference() {
+fn threads_repetitions_capacity_and_compression_make_no_difference() {
     let shell = Shell::new();
     let text = lines(1, 0..100_000);
     shell.write("lines", &text);
@@ -48,13 +49,13 @@ fn no_lines_make_an_empty_filter_and_a_warning() {
     let answer = shell.pipe("build --kind fuse -o f", "").code(0);
     assert!(answer.stderr.contains("there were no lines: the filter is empty"), "{}", answer.stderr);
     assert_eq!(shell.info("f")["count"], 0);
-    // It has nothing, but a fingerprint of zero cells may fit.
+    // The filter is empty, but a fingerprint of zero can match by chance.
     let found = split(&shell.pipe("check f", lines(1, 0..10_000)).stdout).len();
     assert!(found < 200, "{found}");
 }
 
 #[test]
-fn a_limit_of_memory_or_bits_of_fingerprints_set_the_rate() {
+fn a_memory_limit_or_the_fingerprint_bits_determine_the_rate() {
     let shell = Shell::new();
     let text = lines(1, 0..100_000);
     let build = |args: &str| shell.pipe(&format!("build -f --kind fuse -o f {args}"), &text);
@@ -62,7 +63,7 @@ fn a_limit_of_memory_or_bits_of_fingerprints_set_the_rate() {
     assert!(answer.stderr.contains("the rate is 3.125 %"), "{}", answer.stderr);
     assert!(number(&shell.info("f"), "bytes") <= 81_920.0);
     let limited = shell.read("f");
-    // Lines that come again take nothing.
+    // Repeated lines take no memory.
     shell.pipe("build -f --kind fuse -o f --max-bytes 80KiB", [&text[..], &text].concat()).code(0);
     assert!(shell.read("f") == limited);
     build("-p 1% --max-bytes 80KiB").refused(&["100000 keys at a rate of 1 % need", "leave -p out"]);
@@ -75,7 +76,7 @@ fn a_limit_of_memory_or_bits_of_fingerprints_set_the_rate() {
 }
 
 #[test]
-fn what_needs_more_keys_or_their_bits_is_refused_and_changes_nothing() {
+fn unsupported_operations_are_refused_and_change_nothing() {
     let shell = Shell::new();
     shell.build("f", "--kind fuse", lines(1, 0..1000));
     shell.write("lines", lines(1, 0..10));
@@ -94,7 +95,7 @@ fn what_needs_more_keys_or_their_bits_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn it_tells_about_itself() {
+fn info_plan_and_why_describe_a_fuse_filter() {
     let shell = Shell::new();
     shell.build("f", "--kind fuse --meta a=b", lines(1, 0..1000));
     let told = shell.run("info --bits f").ok();
@@ -104,7 +105,7 @@ fn it_tells_about_itself() {
     assert!(!told.text().contains("room for") && !told.text().contains("capacity"), "{}", told.text());
     assert_eq!(shell.run("meta f a").ok().text(), "b\n");
     let key = String::from_utf8(line(1, 7)).unwrap();
-    // No cell decides alone, so that all are read in either case.
+    // No cell decides alone, so all cells are read in either case.
     let told = shell.run(&["why", "f", &key]).ok();
     let says = "may be a member: its 3 cells and its mask, xored, are 0\n";
     assert!(told.text().ends_with(says), "{}", told.text());

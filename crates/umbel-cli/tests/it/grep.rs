@@ -1,15 +1,15 @@
-//! `umbel grep` prints what grep prints, and reads little for it.
+//! `umbel grep` prints the same lines as grep, and reads little.
 
 use crate::shell::{Answer, Process, Shell, gzip, mix};
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::symlink;
 
-/// The words of a made-up language: few are common, most are rare.
+/// Returns a word of an invented language: few words are common, most are rare.
 fn word(number: u64) -> String {
     format!("w{:016x}", mix(number))[..(3 + number % 9) as usize].to_string()
 }
 
-/// A directory of logs: plain, compressed, nested, capital and small.
+/// Creates a directory of logs: plain, compressed, nested, in upper and lower case.
 fn logs(shell: &Shell, files: u64) {
     fs::create_dir_all(shell.path("logs/deep/er")).unwrap();
     for file in 0..files {
@@ -36,7 +36,7 @@ fn logs(shell: &Shell, files: u64) {
     }
 }
 
-/// The same directory with nothing compressed, under the same name in another folder, for grep.
+/// Copies the directory decompressed, under the same name, for grep.
 fn plain(from: &Shell, to: &Shell, folder: &str) {
     fs::create_dir_all(to.path(folder)).unwrap();
     for entry in fs::read_dir(from.path(folder)).unwrap() {
@@ -77,7 +77,7 @@ fn sorted(bytes: &[u8]) -> Vec<&[u8]> {
 }
 
 #[test]
-fn prints_what_grep_prints() {
+fn the_output_is_that_of_grep() {
     let (shell, oracle) = (Shell::new(), Shell::new());
     logs(&shell, 90);
     plain(&shell, &oracle, "logs");
@@ -117,7 +117,7 @@ fn prints_what_grep_prints() {
 }
 
 #[test]
-fn letters_are_those_of_the_language_that_is_set() {
+fn the_locale_determines_which_characters_are_letters() {
     let shell = Shell::new();
     fs::create_dir(shell.path("logs")).unwrap();
     shell.write("logs/a", "un écran — noir\nÜBER über\ncran\n");
@@ -139,7 +139,7 @@ fn letters_are_those_of_the_language_that_is_set() {
 }
 
 #[test]
-fn a_rare_word_costs_a_few_reads() {
+fn a_rare_word_needs_few_reads() {
     let shell = Shell::new();
     logs(&shell, 400);
     shell.write("logs/deep/one.log", "first\nthe needle is here\n");
@@ -154,7 +154,7 @@ fn a_rare_word_costs_a_few_reads() {
 }
 
 #[test]
-fn says_so_when_it_has_to_read_everything() {
+fn a_search_that_reads_everything_is_reported() {
     let shell = Shell::new();
     fs::create_dir(shell.path("logs")).unwrap();
     shell.write("logs/a", "disk full\n");
@@ -168,13 +168,17 @@ fn says_so_when_it_has_to_read_everything() {
     shell.run("index build logs").ok();
     let found = shell.run("grep full logs").code(0);
     assert_eq!(found.text(), "logs/a:disk full\n");
-    assert!(found.stderr.contains("cannot tell") && found.stderr.contains("-w"), "{}", found.stderr);
+    assert!(
+        found.stderr.contains("cannot rule out files") && found.stderr.contains("-w"),
+        "{}",
+        found.stderr
+    );
     for args in ["grep -w full logs", "grep --no-index full logs", "grep -w full --index logs.idx logs"] {
         assert_eq!(shell.run(args).ok().text(), "logs/a:disk full\n");
     }
     shell.write("other", "full\n");
     shell.run("grep -w full --index logs.idx other").refused(&["logs.idx is not an index of other"]);
-    // The index of a directory serves those within it, and each file.
+    // The index of a directory also serves its subdirectories and files.
     fs::create_dir(shell.path("logs/deep")).unwrap();
     shell.write("logs/deep/b", "half full\n");
     shell.run("index update logs.idx -q").ok();
@@ -196,7 +200,7 @@ fn binary_files_are_printed_as_text_on_request() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_and_the_rest_is_searched() {
+fn unreadable_files_are_named_and_the_others_are_searched() {
     let shell = Shell::new();
     fs::create_dir_all(shell.path("logs/closed")).unwrap();
     shell.write("logs/a", "word\n");
@@ -240,9 +244,10 @@ fn append(shell: &Shell, args: &str, name: &str) -> Answer {
 }
 
 #[test]
-fn its_own_output_is_not_searched() {
-    // `grep -rF foo logs >> logs/out` says "input file is also the output" and goes on, with exit code 2. A file of more
-    // than 16 MiB would be read and written for ever; this one is shorter, so that it ends.
+fn the_output_file_is_not_searched() {
+    // `grep -rF foo logs >> logs/out` reports "input file is also the output" and continues, with
+    // exit code 2. A file of more than 16 MiB would be read and written for ever; this one is
+    // shorter, so that the test ends.
     let shell = Shell::new();
     fs::create_dir(shell.path("logs")).unwrap();
     shell.write("logs/a", "foo\n");
@@ -254,7 +259,7 @@ fn its_own_output_is_not_searched() {
 }
 
 #[test]
-fn a_file_that_is_no_index_beside_a_directory_does_not_stop_the_search() {
+fn a_file_beside_the_directory_that_is_not_an_index_does_not_stop_the_search() {
     let shell = Shell::new();
     fs::create_dir(shell.path("logs")).unwrap();
     shell.write("logs/a", "foo\n");
@@ -275,7 +280,7 @@ fn an_index_that_does_not_cover_the_place_is_named() {
 }
 
 #[test]
-fn lines_before_the_damage_of_a_compressed_file_are_printed() {
+fn lines_before_the_damage_in_a_compressed_file_are_printed() {
     let shell = Shell::new();
     fs::create_dir(shell.path("logs")).unwrap();
     shell.write("logs/padded.gz", [&gzip("foo\n")[..], &[0; 512]].concat());
@@ -285,13 +290,13 @@ fn lines_before_the_damage_of_a_compressed_file_are_printed() {
 }
 
 #[test]
-fn a_root_that_is_not_there_does_not_empty_an_index() {
+fn a_missing_root_does_not_empty_the_index() {
     let shell = Shell::new();
     fs::create_dir(shell.path("logs")).unwrap();
     shell.write("logs/a", "foo\n");
     shell.run("index build logs").ok();
     let before = shell.read("logs.idx");
-    // A disk that is not mounted, a name with a mistake in it.
+    // A disk that is not mounted, or a misspelt name.
     fs::rename(shell.path("logs"), shell.path("elsewhere")).unwrap();
     assert_eq!(shell.run("index update logs.idx").code, Some(2));
     assert_eq!(shell.read("logs.idx"), before);

@@ -1,7 +1,7 @@
-//! Filters that grow: `add` puts lines in and can say which were new, `uniq` keeps its lines in one, and `remove` says
-//! why it cannot take any out.
+//! `add` inserts lines and can print the new ones, `uniq` remembers its lines in a filter, and
+//! `remove` explains why it cannot remove any.
 
-use crate::shell::{self, Answer, Shell, firsts, line, lines, split, text};
+use crate::shell::{self, Answer, Shell, first_occurrences, line, lines, split, text};
 use std::collections::HashSet;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -14,7 +14,7 @@ const KINDS: [&[&str]; 4] = [
 ];
 
 #[test]
-fn adding_gives_the_filter_that_building_would_have_given() {
+fn adding_lines_equals_building_with_all_lines() {
     let shell = Shell::new();
     let (before, after) = (lines(1, 0..30_000), lines(2, 0..25_000));
     shell.write("after", &after);
@@ -30,7 +30,7 @@ fn adding_gives_the_filter_that_building_would_have_given() {
         }
         assert_eq!(shell.info("f")["count"], 55_000);
     }
-    // Through a filter that threads share: more than 32 MiB for the second.
+    // With a filter that threads share: more than 32 MiB for the second thread.
     shell.build("whole", "-f -n 32e6", [&before[..], &after].concat());
     shell.build("f", "-f -n 32e6", &before);
     let facts = shell.run("add -j 2 --json f after").ok().json();
@@ -44,13 +44,15 @@ fn adding_gives_the_filter_that_building_would_have_given() {
 fn new_lines_are_printed_in_order_and_once() {
     let shell = Shell::new();
     let old: HashSet<Vec<u8>> = (0..30_000).map(|number| line(1, number)).collect();
-    // Old and new lines mixed, each twice, at different distances: within a tile, a block and several blocks.
+    // Old and new lines mixed, each twice, at different distances: within a tile, a block and
+    // several blocks.
     let number = |i: u64| if i % 7 == 6 { i - 3 } else { i };
     let mixed: Vec<Vec<u8>> =
         (0..120_000).map(|i| line(1 + i % 2, if i < 60_000 { number(i) / 2 } else { i / 2 })).collect();
     let input = text(&mixed);
     let all: Vec<&[u8]> = mixed.iter().map(Vec::as_slice).collect();
-    let expected: Vec<&[u8]> = firsts(&all).into_iter().filter(|line| !old.contains(*line)).collect();
+    let expected: Vec<&[u8]> =
+        first_occurrences(&all).into_iter().filter(|line| !old.contains(*line)).collect();
     assert!(
         expected.len() > 50_000 && expected.len() < 100_000,
         "the test means something: {}",
@@ -58,13 +60,13 @@ fn new_lines_are_printed_in_order_and_once() {
     );
     for kind in KINDS {
         for threads in ["1", "2", "7"] {
-            // At 10^-9 not one of 60 000 new lines is taken for an old one.
+            // At a rate of 10^-9, none of 60 000 new lines is a false positive.
             let size = ["-f", "-n", "200000", "-p", "1e-9"];
             shell.build("f", &[&size, kind].concat(), lines(1, 0..30_000));
             shell.build("plain", &[&size, kind].concat(), lines(1, 0..30_000));
             let answer = shell.pipe(&["add", "--new", "-j", threads, "f"], &input).ok();
             assert!(answer.stdout == text(&expected), "{kind:?}, {threads} threads");
-            // The filter is the one that add makes without --new.
+            // The filter is the same as without --new.
             shell.pipe("add plain", &input).ok();
             assert!(shell.read("f") == shell.read("plain"), "{kind:?}, {threads} threads");
             assert_eq!(shell.pipe("add --new f", &input).ok().stdout, b"");
@@ -73,11 +75,11 @@ fn new_lines_are_printed_in_order_and_once() {
 }
 
 #[test]
-fn a_filter_that_gets_too_full_says_so_with_its_rate() {
+fn an_overfull_filter_causes_a_warning_with_its_rate() {
     let shell = Shell::new();
     for kind in KINDS {
         shell.build("f", &[&["-f", "-n", "60000"], kind].concat(), lines(1, 0..60_000));
-        // Lines that are there already do not make it fuller.
+        // Lines that are already in the filter do not fill it further.
         shell.pipe("add f", lines(1, 0..60_000)).ok();
         let answer = shell.pipe("add f", lines(2, 0..30_000)).code(0);
         let facts = shell.info("f");
@@ -90,7 +92,7 @@ fn a_filter_that_gets_too_full_says_so_with_its_rate() {
         assert!((word("about ") - facts["estimated_count"].as_f64().unwrap()).abs() <= 0.5, "{said}");
         assert!((word("rate is ") / 100.0 / facts["fpr_now"].as_f64().unwrap() - 1.0).abs() < 1e-3, "{said}");
         assert!(said.ends_with(" % instead of 1 %\n"), "{said}");
-        // And the estimate is right: 90 000 keys, within 5 standard errors, missed once in 1.7 million.
+        // The estimate is right: 90 000 keys within 5 standard errors, missed once in 1.7 million.
         let (keys, error) = (&facts["estimated_count"], &facts["estimated_count_error"]);
         let off = (keys.as_f64().unwrap() - 90_000.0) / error.as_f64().unwrap();
         assert!(off.abs() < 5.0, "{kind:?}: {off} standard errors");
@@ -98,14 +100,14 @@ fn a_filter_that_gets_too_full_says_so_with_its_rate() {
 }
 
 #[test]
-fn the_file_is_replaced_as_a_whole_and_keeps_its_permissions_and_links() {
+fn the_file_is_replaced_atomically_and_keeps_its_permissions_and_links() {
     let shell = Shell::new();
     shell.build("f", "-n 1000", "a\n");
     shell.allow("f", 0o640);
     std::fs::create_dir(shell.path("folder")).unwrap();
     symlink("../f", shell.path("folder/link")).unwrap();
     let (before, inode) = (shell.read("f"), std::fs::metadata(shell.path("f")).unwrap().ino());
-    // Whoever has the file open goes on reading what it was.
+    // A process that has the file open continues to read the old contents.
     let mut open = std::fs::File::open(shell.path("f")).unwrap();
     shell.pipe("add folder/link", "b\n").ok();
     let mut seen = Vec::new();
@@ -120,7 +122,7 @@ fn the_file_is_replaced_as_a_whole_and_keeps_its_permissions_and_links() {
 }
 
 #[test]
-fn metadata_outlives_an_addition() {
+fn adding_lines_keeps_the_metadata() {
     let shell = Shell::new();
     shell.build("f", "-n 1000 --meta source=here", "a\n");
     shell.pipe("add f", "b\n").ok();
@@ -128,17 +130,17 @@ fn metadata_outlives_an_addition() {
 }
 
 #[test]
-fn uniq_prints_every_line_once_where_it_comes_first() {
+fn uniq_prints_the_first_occurrence_of_every_line() {
     let shell = Shell::new();
-    // 100 000 lines of which 40 000 are different, most of them far from their repetition.
+    // 100 000 lines, 40 000 of them distinct, most of them far from their repetition.
     let input: Vec<Vec<u8>> = (0..100_000u64).map(|i| line(1, shell::mix(i) % 43_000)).collect();
     let input: Vec<&[u8]> = input.iter().map(Vec::as_slice).collect();
-    let expected = firsts(&input);
+    let expected = first_occurrences(&input);
     assert!((35_000..43_000).contains(&expected.len()));
     for threads in ["1", "2", "7"] {
         for size in [&[][..], &["-n", "43000"], &["--max-bytes", "1MiB"], &["-p", "1e-9"]] {
             let answer = shell.pipe(&[&["uniq", "-j", threads], size].concat(), text(&input)).code(0);
-            // At 10^-6 and less, 0.04 lines are dropped on average.
+            // At a rate of at most 10^-6, 0.04 lines are dropped on average.
             assert!(answer.stdout == text(&expected), "{threads} threads, {size:?}");
             let said = format!("umbel: {} different lines of 100000; ", expected.len());
             assert!(answer.stderr.starts_with(&said), "{}", answer.stderr);
@@ -149,7 +151,8 @@ fn uniq_prints_every_line_once_where_it_comes_first() {
     assert_eq!(shell.pipe("uniq -q", "b\na\n\nb\n\na").ok().stdout, b"b\na\n\n");
 }
 
-/// What `uniq` says: the lines it printed, and those it expects to have dropped.
+/// Parses the summary of `uniq`: the number of lines printed, and the expected number of lines
+/// dropped.
 fn said(answer: &Answer) -> (u64, f64) {
     let words: Vec<&str> = answer.stderr.split_ascii_whitespace().collect();
     assert_eq!((words[0], words[2], words[3]), ("umbel:", "different", "lines"), "{}", answer.stderr);
@@ -157,20 +160,21 @@ fn said(answer: &Answer) -> (u64, f64) {
 }
 
 #[test]
-fn uniq_drops_as_many_lines_as_it_says() {
+fn uniq_drops_as_many_lines_as_it_reports() {
     let shell = Shell::new();
     const LINES: u64 = 200_000;
     for (size, family) in [("200000", 1), ("100000", 2), ("50000", 3)] {
         let input = lines(family, 0..LINES);
         let answer = shell.pipe(&["uniq", "-n", size, "-p", "5%"], [&input[..], &input].concat()).code(0);
         let printed = split(&answer.stdout);
-        assert_eq!(firsts(&printed).len(), printed.len(), "no line comes twice");
+        assert_eq!(first_occurrences(&printed).len(), printed.len(), "no line comes twice");
         let different: HashSet<&[u8]> = split(&input).into_iter().collect();
         assert!(printed.iter().all(|line| different.contains(line)));
         let (kept, expected) = said(&answer);
         assert_eq!(kept, printed.len() as u64);
-        // Lines are dropped one by one, with a chance that depends on how full the filter is: the number is Poisson's,
-        // and further than 5 standard deviations from its mean once in 1.7 million choices of lines.
+        // Lines are dropped independently, with a probability that depends on the fill: the number
+        // follows a Poisson distribution, and is more than 5 standard deviations from its mean for
+        // one in 1.7 million choices of lines.
         let dropped = (LINES - kept) as f64;
         assert!(dropped > 500.0, "the test means something: {dropped}");
         let sigmas = (dropped - expected) / expected.sqrt();
@@ -182,13 +186,13 @@ fn uniq_drops_as_many_lines_as_it_says() {
 }
 
 #[test]
-fn uniq_has_room_for_as_many_lines_as_its_help_says() {
+fn uniq_has_the_capacity_that_its_help_states() {
     let shell = Shell::new();
     let plan = shell.run("plan -m 64MiB -p 1e-6 --json").ok().json();
     let capacity = plan["capacity"].as_u64().unwrap();
     let help = shell.run("uniq --help").ok();
     let help: Vec<&str> = help.text().split_ascii_whitespace().collect();
-    assert!(help.join(" ").contains(&format!("enough for {} million different lines", capacity / 1_000_000)));
+    assert!(help.join(" ").contains(&format!("enough for {} million distinct lines", capacity / 1_000_000)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `umbel index`: the first steps of someone with a directory of logs, and what may go wrong.
+//! `umbel index`: the first steps with a directory of logs, and common mistakes.
 
 use crate::shell::{Shell, number};
 use std::fs;
@@ -40,7 +40,7 @@ fn first_steps() {
 }
 
 #[test]
-fn which_takes_words_together_or_each_for_itself() {
+fn which_finds_files_with_all_or_any_of_the_words() {
     let shell = logs();
     shell.run("index build logs -o x.idx").ok();
     assert_eq!(shell.run("index which x.idx disk node7").ok().text(), "logs/day07.log\n");
@@ -57,7 +57,7 @@ fn which_takes_words_together_or_each_for_itself() {
     shell.run("index which x.idx -s isk").refused(&["whole words only", "--substrings"]);
     shell.run("index build logs -o s.idx -s").ok();
     assert_eq!(shell.run(&["index", "which", "s.idx", "-s", "isk ful"]).ok().text(), "logs/day07.log\n");
-    // An index that was carried away from its files.
+    // An index that was moved away from its files.
     fs::rename(shell.path("logs"), shell.path("gone")).unwrap();
     assert_eq!(shell.run("index which x.idx --offline disk").ok().text(), "logs/day07.log\n");
     shell.run("index which x.idx disk").failed(&["logs"]);
@@ -89,7 +89,7 @@ fn an_index_is_not_replaced_by_mistake() {
 }
 
 #[test]
-fn the_index_in_its_own_directory_is_not_a_document() {
+fn the_index_in_its_own_directory_is_not_indexed() {
     let shell = logs();
     shell.run("index build logs -o logs/own.idx").ok();
     shell.run("index build logs -o logs/own.idx -f").ok();

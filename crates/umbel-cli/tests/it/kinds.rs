@@ -1,5 +1,5 @@
-//! Every kind of filter from the shell: what is built is what was planned, what can be removed is, what cannot is refused
-//! with the reason, and what grows or forgets does so.
+//! Every kind of filter from the shell: the result of `build` is as planned, removal works or is
+//! refused with the reason, and filters that grow or forget do so.
 
 use crate::shell::{Shell, line, lines, number, split};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use umbel::aging::Timestamp;
 use umbel::file::{self, Options};
 
-/// Every kind of set that takes digests one after the other.
+/// Every kind of set that accepts digests one after the other.
 const KINDS: [&str; 11] = [
     "standard",
     "partitioned",
@@ -36,7 +36,7 @@ fn the_kinds_are_those_that_plan_knows() {
 }
 
 #[test]
-fn what_is_compared_is_what_is_built() {
+fn the_comparison_of_kinds_matches_the_filters_built() {
     let shell = Shell::new();
     let plans = shell.run("plan --compare -n 1e5 -p 0.1% --json").ok().json();
     for plan in plans.as_array().unwrap() {
@@ -60,7 +60,7 @@ fn what_is_compared_is_what_is_built() {
 fn the_number_of_threads_makes_no_difference() {
     let shell = Shell::new();
     for kind in KINDS {
-        // A cuckoo filter has no room to spare for lines that come again.
+        // A cuckoo filter has no room for repeated lines.
         let again = if kind == "cuckoo" { 0 } else { 30_000 };
         shell.write("lines", [lines(1, 0..150_000), lines(1, 0..again)].concat());
         for size in [&[][..], &["-n", "250000"]] {
@@ -80,7 +80,7 @@ fn the_number_of_threads_makes_no_difference() {
 }
 
 #[test]
-fn lines_are_removed_and_the_others_stay() {
+fn lines_are_removed_and_the_others_remain() {
     let shell = Shell::new();
     for kind in REMOVING {
         shell.build("f", &["-f", "--kind", kind], lines(1, 0..20_000));
@@ -88,7 +88,7 @@ fn lines_are_removed_and_the_others_stay() {
         assert_eq!(count, 20_000.0, "{kind}");
         let answer = shell.pipe("remove f", lines(1, 0..10_000));
         if kind == "deletable" {
-            // About one in ten shares all its bits.
+            // About one in ten keys shares all its bits.
             let left = split(&answer.stdout).len() as f64;
             assert!((500.0..1500.0).contains(&left) && answer.code == Some(1), "{left} left");
             let said = format!(
@@ -107,7 +107,7 @@ fn lines_are_removed_and_the_others_stay() {
 }
 
 #[test]
-fn what_was_never_there_is_printed_and_counted() {
+fn lines_that_were_never_added_are_printed_and_counted() {
     let shell = Shell::new();
     for kind in REMOVING {
         shell.build("f", &["-f", "--kind", kind, "-n", "10000", "-p", "1e-6"], "a\nb\nc\n");
@@ -131,7 +131,7 @@ fn what_was_never_there_is_printed_and_counted() {
 }
 
 #[test]
-fn a_kind_that_cannot_remove_says_which_can() {
+fn a_kind_without_removal_names_those_with_it() {
     let shell = Shell::new();
     for kind in KINDS.iter().filter(|kind| !REMOVING.contains(kind)) {
         shell.build("f", &["-f", "--kind", kind, "-n", "100000"], "a\n");
@@ -145,7 +145,7 @@ fn a_kind_that_cannot_remove_says_which_can() {
 }
 
 #[test]
-fn a_sketch_is_described_and_is_not_taken_for_a_set() {
+fn a_sketch_is_described_and_not_mistaken_for_a_set() {
     let shell = Shell::new();
     let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../umbel/tests/golden");
     for kind in ["distinct", "count-min", "top-k", "frequent"] {
@@ -209,7 +209,7 @@ fn an_aging_filter_forgets_after_its_window_of_keys() {
     shell.build("f", "--kind aging --window 8000 --generations 4", lines(1, 0..8000));
     assert_eq!(shell.pipe("check -c f", lines(1, 0..8000)).ok().text(), "8000\n");
     shell.pipe("add f", lines(2, 0..8000)).ok();
-    // The window ends somewhere in the last of four parts.
+    // The window ends within the last of four parts.
     assert_eq!(shell.pipe("check -c f", lines(2, 2000..8000)).ok().text(), "6000\n");
     let left: u64 = shell.pipe("check -c f", lines(1, 0..8000)).text().trim().parse().unwrap();
     assert!(left < 200, "{left}");
@@ -219,7 +219,7 @@ fn an_aging_filter_forgets_after_its_window_of_keys() {
 #[test]
 fn an_aging_filter_forgets_after_its_window_of_time() {
     let shell = Shell::new();
-    // A key lives for three seconds at least, however slow the machine is, and six at most.
+    // A key lives for at least three seconds, however slow the machine is, and at most six.
     shell.build("f", "--kind aging --window 6s --generations 2 -n 1000 -p 1e-6", "a\n");
     shell.pipe("check -q f", "a\n").ok();
     sleep(Duration::from_millis(6100));
@@ -246,9 +246,9 @@ fn a_clock_that_goes_backwards_is_refused() {
 }
 
 #[test]
-fn uniq_forgets_what_has_left_its_window() {
+fn uniq_forgets_lines_outside_its_window() {
     let shell = Shell::new();
-    // Each line comes again after 100 others, and after 20 000 others.
+    // Each line is repeated after 100 others, and after 20 000 others.
     let run = |from: u64| (from..from + 100).chain(from..from + 100).collect::<Vec<_>>();
     let input: Vec<u64> =
         (0..200).flat_map(|i| run(i * 100)).chain((0..200).flat_map(|i| run(i * 100))).collect();
@@ -264,19 +264,19 @@ fn uniq_forgets_what_has_left_its_window() {
     assert_eq!(split(&answer.stdout).len(), 20_000, "the window is longer than that");
     shell.pipe("uniq --generations 3", "a\n").refused(&["--window"]);
     shell.pipe("uniq --window 0", "a\n").refused(&["a window of nothing"]);
-    // More generations than lines, which hold one each: that is no reason to complain.
+    // More generations than lines, with one line each, cause no warning.
     let answer = shell.pipe("uniq --window 5 --generations 8 -p 1e-6", &text).code(0);
     assert_eq!(answer.stderr.lines().count(), 1, "{}", answer.stderr);
-    // Memory that is given is all there is, too little of it is not made up.
+    // A memory limit that is too small for the window is an error.
     shell.pipe("uniq --window 1e6 --max-bytes 1k", "a\n").refused(&["window = 1000000"]);
-    // By time, what is in one second is once.
+    // In a window of time, lines within one second are printed once.
     assert_eq!(shell.pipe("uniq -q --window 10m", "a\nb\na\n").ok().text(), "a\nb\n");
 }
 
 #[test]
-fn uniq_says_what_a_burst_has_cost() {
+fn uniq_reports_the_losses_of_a_burst() {
     let shell = Shell::new();
-    // All lines come in one of eight parts of the window, or two if it ends just then.
+    // All lines fall into one of eight parts of the window, or into two if a part ends just then.
     for size in ["-n 1000", "--max-bytes 4k"] {
         let answer = shell.pipe(&format!("uniq --window 10m {size}"), lines(1, 0..20_000)).code(0);
         let dropped = 20_000 - split(&answer.stdout).len();
@@ -288,7 +288,7 @@ fn uniq_says_what_a_burst_has_cost() {
         assert!(said[1].contains("too many of them at once"), "{size}: {said:?}");
         assert!(said[1].ends_with(size.split(' ').next().unwrap()), "{size}: {said:?}");
     }
-    // Far from full there is nothing to say.
+    // Far from full, no warning is printed.
     let answer = shell.pipe("uniq --window 10m", lines(1, 0..20_000)).code(0);
     assert_eq!(
         (split(&answer.stdout).len(), answer.stderr.lines().count()),
@@ -299,7 +299,7 @@ fn uniq_says_what_a_burst_has_cost() {
 }
 
 #[test]
-fn full_is_said_and_the_file_stays() {
+fn a_full_filter_is_an_error_and_the_file_is_unchanged() {
     let shell = Shell::new();
     for kind in ["cuckoo", "quotient"] {
         shell.build("f", &["-f", "--kind", kind, "-n", "1000"], lines(1, 0..1000));
@@ -328,7 +328,8 @@ fn why_shows_the_cells_of_every_kind() {
                 (&true.into(), false),
                 "{kind}"
             );
-            // Of most kinds all probes must fit, and the last is the one that does not.
+            // For most kinds all probes must match, and the last one shown is the one that does
+            // not.
             let (yes, no) = match kind {
                 "counting" | "variable-increment" => ("cells allow it", "the cell of probe N excludes it"),
                 "scalable" | "aging" => ("all its bits in part", "in every part"),
@@ -349,7 +350,7 @@ fn why_shows_the_cells_of_every_kind() {
 }
 
 #[test]
-fn unions_are_made_where_they_are_sound() {
+fn unions_are_made_only_of_compatible_filters() {
     let shell = Shell::new();
     for kind in KINDS {
         shell.build("f", &["-f", "--kind", kind, "-n", "30000"], lines(1, 0..10_000));

@@ -1,4 +1,5 @@
-//! The lab through the real binary: experiments are named, run, reported, and their failure is the exit code.
+//! `umbel lab`: experiments are listed, run and reported, and the exit code shows whether they
+//! hold.
 
 use crate::shell::Shell;
 
@@ -18,7 +19,7 @@ fn experiments_are_listed_run_and_reported() {
 }
 
 #[test]
-fn what_there_is_not_is_refused() {
+fn unknown_experiments_and_parameters_are_refused() {
     let shell = Shell::new();
     shell.run("lab run E99").refused(&["there is no experiment \"E99\"", "umbel lab list"]);
     shell.run("lab run all --quick --full").refused(&["--quick", "--full"]);
@@ -39,7 +40,7 @@ fn what_there_is_not_is_refused() {
 }
 
 #[test]
-fn parameters_change_what_is_run_and_what_is_told() {
+fn parameters_change_the_experiment_and_its_report() {
     let shell = Shell::new();
     shell.run(&["lab", "run", "E1", "e1", "--set", "n = 2000, queries=10k"]).ok();
     let page = String::from_utf8(shell.read("lab/index.html")).expect("text");

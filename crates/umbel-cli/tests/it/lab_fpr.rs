@@ -1,10 +1,10 @@
-//! The rate of a filter on data of one's own through the real binary.
+//! `umbel lab fpr`: the rate of a filter measured on the user's keys.
 
 use crate::shell::{Shell, lines, number, split};
 use umbel::file::{self, Options};
 use umbel::{AnyFilter, Bloom, Hasher, Standard};
 
-/// A filter of a hundred thousand lines, and fifty thousand others: at 1 % about five hundred positives, ± 22.
+/// Returns a filter of 100 000 lines, and 50 000 others: at 1 %, about 500 ± 22 positives.
 fn filled(args: &str) -> Shell {
     let shell = Shell::new();
     shell.write("members", lines(1, 0..100_000));
@@ -13,9 +13,9 @@ fn filled(args: &str) -> Shell {
     shell
 }
 
-/// The intervals are of 99.9 %, and the keys are fixed, so that this cannot fail by chance.
+/// The intervals are of 99.9 %, and the keys are fixed, so this cannot fail by chance.
 #[test]
-fn an_honest_filter_of_any_kind_is_as_promised() {
+fn a_correct_filter_of_any_kind_is_as_promised() {
     let kinds =
         ["blocked", "standard", "partitioned", "counting", "variable-increment", "deletable", "floom"];
     for kind in kinds.into_iter().chain([
@@ -35,14 +35,14 @@ fn an_honest_filter_of_any_kind_is_as_promised() {
         let (low, measured, high) = (number(&told, "low"), number(&told, "measured"), number(&told, "high"));
         assert!(low < measured && measured < high && high < 2.0 * low, "{kind}: {told}");
         assert_eq!(measured, number(&told, "positives") / 50_000.0);
-        // The positives are those that `check` finds.
+        // `check` finds the same positives.
         let found = shell.run("check -c filter absent").ok().text().trim().to_owned();
         assert_eq!(found, told["positives"].to_string(), "{kind}");
     }
 }
 
 #[test]
-fn the_facts_are_told_in_words() {
+fn the_result_is_printed_as_text() {
     let shell = filled("-p 1%");
     let told = shell.run("lab fpr --absent absent filter").ok();
     for words in [
@@ -54,7 +54,7 @@ fn the_facts_are_told_in_words() {
     ] {
         assert!(told.text().contains(words), "{}", told.text());
     }
-    // A filter that was planned for nothing has no rate at capacity.
+    // A filter without a planned capacity has no rate at capacity.
     let layout = Standard::new(1_000_000, 7).expect("a layout");
     let mut bare = Bloom::with_layout(layout, Hasher::default()).expect("memory");
     let members = shell.read("members");
@@ -65,7 +65,7 @@ fn the_facts_are_told_in_words() {
 }
 
 #[test]
-fn members_that_are_said_to_be_absent_are_noticed() {
+fn members_among_the_absent_keys_are_noticed() {
     let shell = filled("-p 1%");
     let told = shell.run("lab fpr filter --absent members").code(1);
     assert!(told.text().contains("worse than promised"), "{}", told.text());
@@ -76,9 +76,9 @@ fn members_that_are_said_to_be_absent_are_noticed() {
     assert_eq!(told["verdict"], "worse");
 }
 
-/// Lines that are chosen because they are no members are fewer positives than promised.
+/// Lines selected for being absent have fewer positives than promised.
 #[test]
-fn better_than_promised_is_outside_too() {
+fn better_than_promised_is_outside_the_interval_too() {
     let shell = filled("-p 1%");
     let negatives = shell.run("check -v filter absent").ok().stdout;
     shell.write("negatives", negatives);
@@ -87,7 +87,7 @@ fn better_than_promised_is_outside_too() {
 }
 
 #[test]
-fn a_line_that_comes_again_counts_once() {
+fn a_repeated_line_counts_once() {
     let shell = filled("-p 1%");
     shell.write("again", [shell.read("absent"), shell.read("absent")].concat());
     let [once, twice] = ["--absent absent", "--absent again"]
@@ -99,7 +99,7 @@ fn a_line_that_comes_again_counts_once() {
 }
 
 #[test]
-fn a_map_gives_strangers_a_value_at_its_rate() {
+fn absent_keys_of_a_map_get_a_value_at_its_rate() {
     let shell = Shell::new();
     let pairs: String = (0..5000).map(|number| format!("key{number}\t{}\n", number % 4)).collect();
     shell.write("pairs", pairs);
@@ -110,7 +110,7 @@ fn a_map_gives_strangers_a_value_at_its_rate() {
 }
 
 #[test]
-fn too_few_lines_are_named_and_what_cannot_be_measured_is_refused() {
+fn too_few_lines_cause_a_warning_and_none_an_error() {
     let shell = filled("-p 1%");
     shell.write("few", "nobody\n");
     let told = shell.run("lab fpr filter --absent few").code(0);
@@ -125,14 +125,14 @@ fn too_few_lines_are_named_and_what_cannot_be_measured_is_refused() {
     shell.run("lab fpr counts --absent absent").refused(&["counts holds a multiset"]);
 }
 
-/// At both ends of the scale there is nothing that could be worse or better.
+/// At both ends of the scale, no measurement can be worse or better.
 #[test]
 fn empty_and_full_filters_are_as_promised() {
     let shell = Shell::new();
     let lines = |range: std::ops::Range<u32>| range.map(|number| format!("{number}\n")).collect::<String>();
     shell.write("absent", lines(1_000_000..1_001_000));
     for (name, keys) in [("empty.umbel", 0..0), ("full.umbel", 0..100_000)] {
-        // It says that it is too full.
+        // `build` warns that the filter is overfull.
         let built = shell.pipe(&format!("build --kind standard -n 1000 -o {name}"), lines(keys));
         assert_eq!(built.code, Some(0), "{}", built.stderr);
         assert_eq!(shell.run(&format!("lab fpr {name} --absent absent")).code, Some(0), "{name}");

@@ -1,5 +1,5 @@
-//! The whole report through the real binary: every experiment holds, and a browser sees every chart, loads nothing else, and
-//! finds room for the page on a phone.
+//! The whole report: every experiment holds, and in a browser every chart has a size, nothing else
+//! is loaded, and the page fits a phone.
 //!
 //! Times are measured meanwhile, so this file has one test alone.
 
@@ -9,7 +9,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What a browser is asked about a page: the size of each chart, what was loaded, and how wide the page is in a narrow frame.
+/// The script that inspects a page: the size of each chart, the loaded resources, and the width of
+/// the page in a narrow frame.
 const QUESTIONS: &str = r#"<script>
 const frame = document.createElement("iframe");
 frame.style.width = "360px";
@@ -36,7 +37,7 @@ frame.onload = () => {
 document.body.append(frame);
 </script>"#;
 
-/// Debian's browser, or another one of its family.
+/// Returns Debian's browser, or another one of its family.
 fn browser() -> Option<&'static str> {
     let works = |name: &&str| {
         Command::new(name).arg("--version").output().is_ok_and(|answer| answer.status.success())
@@ -44,7 +45,7 @@ fn browser() -> Option<&'static str> {
     ["chromium", "chromium-browser", "google-chrome"].into_iter().find(works)
 }
 
-/// What the browser answers about a page.
+/// Returns the result of the script for a page.
 fn seen(shell: &Shell, browser: &str, page: &Path) -> Value {
     let content = fs::read_to_string(page).expect("a page");
     let asked = shell.path("asked.html");
@@ -71,7 +72,7 @@ fn seen(shell: &Shell, browser: &str, page: &Path) -> Value {
 #[test]
 fn every_experiment_holds_and_a_browser_sees_every_chart_of_the_report() {
     let shell = Shell::new();
-    // Longer than the patience for other commands: up to three minutes.
+    // This takes up to three minutes, longer than the time limit of other commands.
     let answer = shell.command("lab run all --quick --out report").output().expect("umbel starts");
     let told = String::from_utf8_lossy(&answer.stdout);
     assert!(answer.status.success(), "{told}");

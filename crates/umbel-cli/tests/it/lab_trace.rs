@@ -1,9 +1,9 @@
-//! The worked examples through the real binary: listed, printed, drawn.
+//! `umbel lab trace`: the worked examples are listed, printed and drawn.
 
 use crate::shell::Shell;
 
 #[test]
-fn examples_are_listed_with_or_without_being_asked() {
+fn examples_are_listed_with_and_without_an_option() {
     let shell = Shell::new();
     let list = shell.run("lab trace").ok();
     assert_eq!(list.stdout, shell.run("lab trace --list").ok().stdout);
@@ -34,7 +34,7 @@ fn an_example_is_printed_step_by_step() {
 ";
     assert!(deletion.text().contains(expected), "{}", deletion.text());
     assert_eq!(deletion.stdout, shell.run("lab trace DELETION").ok().stdout);
-    // All of them are all of them, one after the other.
+    // `all` prints all of them, one after the other.
     let texts: Vec<String> = umbel_lab::trace::examples()
         .iter()
         .map(|example| shell.run(&["lab", "trace", example.name]).ok().text().to_owned())
@@ -43,7 +43,7 @@ fn an_example_is_printed_step_by_step() {
 }
 
 #[test]
-fn pictures_are_written_wholly_and_never_over_a_file_by_mistake() {
+fn pictures_are_written_completely_and_replace_files_only_on_request() {
     let shell = Shell::new();
     let printed = shell.run("lab trace search --svg picture.svg").ok();
     assert_eq!(printed.stdout, shell.run("lab trace search").ok().stdout, "it is printed as well");
@@ -62,7 +62,7 @@ fn pictures_are_written_wholly_and_never_over_a_file_by_mistake() {
 }
 
 #[test]
-fn what_there_is_not_is_refused_and_the_nearest_is_named() {
+fn an_unknown_example_is_refused_and_the_nearest_is_named() {
     let shell = Shell::new();
     shell.run("lab trace serach").refused(&["'serach'", "possible values: insert, search", "'search'"]);
     shell.run("lab trace search --svg no/folder/x.svg").refused(&["beside no/folder/x.svg", "No such file"]);
@@ -73,7 +73,7 @@ fn what_there_is_not_is_refused_and_the_nearest_is_named() {
 }
 
 #[test]
-fn only_files_are_replaced_by_pictures() {
+fn pictures_replace_only_regular_files() {
     let shell = Shell::new();
     std::fs::create_dir(shell.path("folder")).expect("a folder");
     shell.run("lab trace search --svg folder -f").refused(&["cannot write to folder", "directory"]);

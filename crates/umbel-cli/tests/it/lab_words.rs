@@ -1,4 +1,4 @@
-//! The experiment with a list of words through the real binary, on a terminal and without one.
+//! `umbel lab words`: the experiment with a list of words, with and without a terminal.
 
 use crate::shell::{self, Process, Shell, number};
 use std::io::{Read, Write};
@@ -9,7 +9,7 @@ fn list(count: u64) -> String {
 }
 
 #[test]
-fn the_figures_of_the_literature_come_out() {
+fn the_figures_of_the_literature_are_reproduced() {
     let shell = Shell::new();
     shell.write("words", list(58_110));
     let told = shell.run("lab words words -p 0.04").ok();
@@ -23,14 +23,14 @@ fn the_figures_of_the_literature_come_out() {
     assert_eq!((number(&facts, "n"), number(&facts, "m"), number(&facts, "k")), (58_110.0, 389_318.0, 5.0));
     assert!((number(&facts, "measured") - number(&facts, "computed")).abs() < 0.0025, "{facts}");
     assert_eq!(facts["rounded"], serde_json::Value::Null);
-    // The seed decides, and nothing else.
+    // The result depends only on the seed.
     assert_eq!(facts, shell.run("lab words words -p 1/25 --json -j 1").ok().json());
     let other = shell.run("lab words words -p 4% --json --seed 2").ok().json();
     assert_ne!(facts["positives"], other["positives"]);
 }
 
 #[test]
-fn where_rounding_up_is_worse_it_is_said() {
+fn rounding_up_that_makes_the_rate_worse_is_reported() {
     let shell = Shell::new();
     shell.write("words", list(500));
     let told = shell.run("lab words words -p 5% --queries 1000").ok();
@@ -53,7 +53,7 @@ fn words_are_lines_without_repetitions_blanks_and_carriage_returns() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_in_a_sentence() {
+fn invalid_input_is_refused_in_one_sentence() {
     let shell = Shell::new();
     shell.write("words", "a\nb\n");
     shell.write("empty", "\n\r\n");
@@ -69,7 +69,8 @@ fn what_is_wrong_is_refused_in_a_sentence() {
     shell.pipe("lab words words", "0.5\n").refused(&["give it with -p"]);
 }
 
-/// Answers the questions on a terminal with these lines: what is seen there, and the facts.
+/// Answers the prompts on a terminal with these lines; returns the text on the terminal and the
+/// result.
 fn on_terminal(shell: &Shell, answers: &str) -> (String, shell::Answer) {
     let (mut user, program) = shell::terminal();
     let other = || Stdio::from(program.try_clone().expect("another of the same"));
@@ -79,20 +80,20 @@ fn on_terminal(shell: &Shell, answers: &str) -> (String, shell::Answer) {
     drop((command, program));
     user.write_all(answers.as_bytes()).expect("a terminal can be typed at");
     let mut seen = Vec::new();
-    // When the last one closes its end, a terminal reports an error instead of the end.
+    // A terminal whose last writer has closed it reports an error instead of the end.
     let _ = user.read_to_end(&mut seen);
     (String::from_utf8_lossy(&seen).into_owned(), process.finish())
 }
 
 #[test]
-fn on_a_terminal_the_rate_is_asked_for_until_there_is_one() {
+fn on_a_terminal_the_rate_is_prompted_for_until_it_is_valid() {
     let shell = Shell::new();
     shell.write("words", "a\nb\n");
     let (seen, answer) = on_terminal(&shell, "0\nfour\n4%\n");
     assert_eq!(seen.matches("false-positive rate, between 0 and 1: ").count(), 3, "{seen}");
     assert!(seen.contains("a rate lies between 0 and 1") && seen.contains("not a rate"), "{seen}");
     assert_eq!(number(&answer.code(0).json(), "p"), 0.04);
-    // Control and D: there will be no answer.
+    // Ctrl-D: the input ends without an answer.
     let (seen, answer) = on_terminal(&shell, "\u{4}");
     assert!(seen.contains("no rate was given"), "{seen}");
     assert!(answer.code(2).stdout.is_empty());

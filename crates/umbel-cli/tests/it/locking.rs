@@ -1,6 +1,6 @@
 //! Processes that change the same filter at the same time lose nothing.
 
-use crate::shell::{PATIENCE, Process, Shell, lines};
+use crate::shell::{PROCESS_TIMEOUT, Process, Shell, lines};
 use std::io::Write;
 use std::{fs, thread};
 
@@ -9,7 +9,7 @@ const ROUNDS: u64 = 5;
 const LINES: u64 = 1000;
 const ALL: u64 = PROCESSES * ROUNDS * LINES;
 
-/// The lines that one process adds in one round.
+/// Returns the lines that one process adds in one round.
 fn share(round: u64, process: u64) -> Vec<u8> {
     let first = (round * PROCESSES + process) * LINES;
     lines(1, first..first + LINES)
@@ -29,20 +29,20 @@ fn processes_that_add_at_once_lose_nothing() {
     for round in 0..ROUNDS {
         let mut processes = start_adding(&shell);
         for (number, process) in (0..).zip(&mut processes) {
-            give(process, &share(round, number));
+            send_last_lines(process, &share(round, number));
         }
         for process in processes {
             process.finish().ok();
         }
     }
     assert_eq!(shell.run("check --count filter all").ok().text(), format!("{ALL}\n"));
-    // Even the count of insertions is the one of a filter that was built at once.
+    // Even the number of insertions is that of a filter built at once.
     assert!(shell.read("filter") == shell.read("expected"));
     assert_eq!(shell.names("."), ["all", "expected", "filter"]);
 }
 
 #[test]
-fn lines_and_metadata_that_come_at_once_are_all_kept() {
+fn concurrent_changes_of_lines_and_metadata_are_all_kept() {
     let shell = Shell::new();
     shell.write("all", lines(1, 0..ALL));
     shell.run(&format!("build -n {ALL} -o filter /dev/null")).ok();
@@ -56,7 +56,7 @@ fn lines_and_metadata_that_come_at_once_are_all_kept() {
             expected += &format!("{entry}\n");
         }
         for (number, process) in (0..).zip(&mut processes) {
-            give(process, &share(round, number));
+            send_last_lines(process, &share(round, number));
         }
         for process in processes.into_iter().chain(setting) {
             process.finish().ok();
@@ -67,8 +67,8 @@ fn lines_and_metadata_that_come_at_once_are_all_kept() {
     assert_eq!(shell.names("."), ["all", "filter"]);
 }
 
-/// Writes the last lines that a process gets.
-fn give(process: &mut Process, lines: &[u8]) {
+/// Writes the last lines of a process's input.
+fn send_last_lines(process: &mut Process, lines: &[u8]) {
     process.stdin().write_all(lines).expect("a pipe holds a few lines");
 }
 
@@ -84,11 +84,11 @@ fn await_waiting(process: &mut Process) {
 }
 
 #[test]
-fn whoever_comes_while_lines_are_being_added_waits_for_the_end() {
+fn other_changes_wait_until_lines_have_been_added() {
     for (arguments, members, meta) in [
         ("add filter second", "first\nsecond\nthird\n", ""),
         ("meta filter name=value", "first\nthird\n", "name=value\n"),
-        // It replaces what is there, and is not undone by who came first.
+        // It replaces the file, and the first process does not undo that.
         ("build -n 1000 --meta by=force -f -o filter second", "second\n", "by=force\n"),
     ] {
         println!("umbel {arguments}");
@@ -96,12 +96,13 @@ fn whoever_comes_while_lines_are_being_added_waits_for_the_end() {
         shell.run("build -n 1000 -o filter /dev/null").ok();
         shell.write("second", "second\n");
         let mut first = shell.start("add --new filter");
-        first.say("first\n");
-        // When it answers, the first has read the filter, and will replace whatever is there when it ends.
-        assert_eq!(first.hear(PATIENCE).expect("an answer"), b"first\n");
+        first.send("first\n");
+        // Once it prints the line, the first process has read the filter, and will replace the file
+        // when it ends.
+        assert_eq!(first.next_line(PROCESS_TIMEOUT).expect("an answer"), b"first\n");
         let mut second = shell.start(arguments);
         await_waiting(&mut second);
-        first.say("third\n");
+        first.send("third\n");
         first.finish().ok();
         second.finish().ok();
         assert_eq!(shell.pipe("check filter", "first\nsecond\nthird\n").ok().text(), members);

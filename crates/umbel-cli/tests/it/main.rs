@@ -1,4 +1,5 @@
-//! The integration tests of `umbel-cli`, linked into one binary: a module for each promise, and the fixtures they share.
+//! The integration tests of `umbel-cli`, linked into one binary: a module for each promise, and the
+//! fixtures that they share.
 //!
 //! `cargo test -p umbel-cli --test it bad_input::` runs the tests of one module.
 
@@ -7,7 +8,7 @@ mod markdown;
 mod shell;
 mod words;
 
-// Fixtures of other crates, which have more than is needed here.
+// Fixtures of other crates. Only parts of them are used here.
 #[allow(dead_code)]
 #[path = "../../../umbel-net/tests/it/common.rs"]
 mod captures;
@@ -34,6 +35,7 @@ mod crash;
 mod csv;
 mod distinct;
 mod errors;
+mod examples;
 mod facts;
 mod full_disk;
 mod fuse;

@@ -1,8 +1,9 @@
-//! Help, completions and manual pages name every command.
+//! Help, completions and manual pages cover every command.
 
 use crate::shell::Shell;
 
-const COMMANDS: [&str; 34] = [
+/// Every command.
+pub const COMMANDS: [&str; 34] = [
     "build",
     "proxy",
     "push",
@@ -40,7 +41,7 @@ const COMMANDS: [&str; 34] = [
 ];
 
 #[test]
-fn every_command_explains_itself() {
+fn every_command_has_help() {
     let shell = Shell::new();
     let help = shell.run("--help").ok();
     let mut listed: Vec<&str> = help
@@ -51,10 +52,12 @@ fn every_command_explains_itself() {
         .filter_map(|line| line.split_ascii_whitespace().next())
         .collect();
     assert_eq!(listed[0], "build", "the main job stays first");
-    let mut known = [&COMMANDS[..], &["help"]].concat();
+    let mut known = COMMANDS.to_vec();
     listed.sort_unstable();
     known.sort_unstable();
     assert_eq!(listed, known, "every command is in a group, and these tests know every command");
+    assert!(help.text().lines().count() <= 60, "it fits a screen");
+    assert!(help.text().lines().all(|line| line.len() < 80), "and a narrow terminal");
     for command in COMMANDS {
         for help in [shell.run(&[command, "--help"]).ok(), shell.run(&["help", command]).ok()] {
             assert!(
@@ -144,6 +147,7 @@ fn every_command_has_a_manual_page() {
         assert!(main.text().contains(&format!("umbel\\-{command}(1)")), "{command}");
         let page = shell.run(&["man", command]).ok();
         assert!(page.text().starts_with(".ie") && page.text().contains(".SH SYNOPSIS"), "{command}");
+        assert!(page.text().contains(".SH EXAMPLES\n.nf\n"), "{command}");
         assert!(
             page.text().contains(&format!("umbel {command}"))
                 || page.text().contains(&format!("umbel\\-{command}"))

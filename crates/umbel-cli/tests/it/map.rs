@@ -1,4 +1,5 @@
-//! Maps from the shell: every key gets its value, strangers rarely get one, what contradicts itself is refused by name.
+//! Maps from the shell: every key gets its value, absent keys rarely get one, and contradictions
+//! are refused by name.
 
 use crate::shell::{self, Shell, gzip, line, lines, mix, number, split};
 use std::fs;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const COLOURS: [&str; 5] = ["red", "green", "blue", "black", "white"];
 
-/// Pairs of the lines of a family, and a value of theirs.
+/// Returns lines of a family as keys, each with a value.
 fn pairs(family: u64, count: u64, value: impl Fn(u64) -> String) -> Vec<u8> {
     let pair = |number| [&line(family, number)[..], b"\t", value(number).as_bytes(), b"\n"].concat();
     (0..count).flat_map(pair).collect()
@@ -19,7 +20,7 @@ fn colour(number: u64) -> String {
 }
 
 #[test]
-fn every_key_gets_its_value_and_strangers_rarely_one() {
+fn every_key_gets_its_value_and_absent_keys_rarely_get_one() {
     let shell = Shell::new();
     let text = pairs(1, 100_000, colour);
     for kind in ["bloomier", "bloomier-mutable"] {
@@ -61,17 +62,17 @@ fn answers_and_exit_codes_are_those_of_check() {
 }
 
 #[test]
-fn an_answer_comes_as_soon_as_the_input_has_nothing_more() {
+fn values_are_printed_when_the_input_pauses() {
     let shell = Shell::new();
     shell.pipe("map build -o m", "a\tone\nb\ttwo\n").ok();
     let mut process = shell.start("map get m");
-    process.say("a\n");
-    assert_eq!(process.hear(shell::PATIENCE).unwrap(), b"a\tone\n");
+    process.send("a\n");
+    assert_eq!(process.next_line(shell::PROCESS_TIMEOUT).unwrap(), b"a\tone\n");
     process.finish().ok();
 }
 
 #[test]
-fn the_value_is_all_that_follows_the_first_tab() {
+fn the_value_is_the_rest_of_the_line_after_the_first_tab() {
     let shell = Shell::new();
     let text = b"a\tx\ty\nb\t\nc\t \xff\n\tempty key\nd\ttrue";
     shell.pipe("map build -p 1e-6 -o m", text).ok();
@@ -86,9 +87,9 @@ fn the_value_is_all_that_follows_the_first_tab() {
 }
 
 #[test]
-fn neither_threads_nor_pipes_nor_compression_nor_repeated_lines_make_a_difference() {
+fn threads_pipes_compression_and_repeated_lines_make_no_difference() {
     let shell = Shell::new();
-    // Integers that become names when it turns out, late, that not all are integers.
+    // Integers that become names when a value that is not an integer follows late.
     let late = |number: u64| if number == 150_000 { "x".to_string() } else { number.to_string() };
     for (values, args) in [
         (&colour as &dyn Fn(u64) -> String, ""),
@@ -116,7 +117,7 @@ fn neither_threads_nor_pipes_nor_compression_nor_repeated_lines_make_a_differenc
 }
 
 #[test]
-fn integers_are_kept_as_integers_unless_that_is_wasteful() {
+fn integers_are_stored_as_integers_unless_that_is_wasteful() {
     let shell = Shell::new();
     let build = |value: &dyn Fn(u64) -> String| {
         let text = pairs(1, 3000, value);
@@ -159,7 +160,7 @@ fn a_key_with_two_values_is_refused_by_name() {
     shell
         .pipe("map build -o m", conflict)
         .refused(&["quince has two values, red and green (standard input, lines 1 and 3)"]);
-    // In two files, far from the start, compressed, and integers.
+    // In two files, far from the start, compressed, and with integers.
     let many = pairs(1, 50_000, |number| number.to_string());
     shell.write("a.gz", gzip([&many[..], b"quince\t5\n"].concat()));
     shell.write("b", "x\t1\ny\t2\nquince\t5\nquince\t6\n");
@@ -172,7 +173,7 @@ fn a_key_with_two_values_is_refused_by_name() {
         .pipe("map build --lower -o m", both)
         .refused(&["quince has two values, 5 and 6 (standard input, lines 50001 and 100002)"]);
     assert_eq!(shell.names("."), ["a.gz", "b", "p.tsv"], "nothing is written");
-    // And an old map stays.
+    // An old map is unchanged.
     shell.pipe("map build -o m", "a\tb\n").ok();
     let before = shell.read("m");
     shell.run("map build -f p.tsv -o m").refused(&["quince"]);
@@ -180,7 +181,7 @@ fn a_key_with_two_values_is_refused_by_name() {
 }
 
 #[test]
-fn of_a_pipe_that_is_too_long_to_keep_at_least_the_values_are_told() {
+fn for_a_pipe_that_is_too_long_to_keep_only_the_values_are_named() {
     let shell = Shell::new();
     let answer = shell.start("map build -o m").feed(|mut stdin| {
         stdin.write_all(b"quince\tred\n")?;
@@ -193,10 +194,10 @@ fn of_a_pipe_that_is_too_long_to_keep_at_least_the_values_are_told() {
 }
 
 #[test]
-fn of_a_file_that_has_changed_meanwhile_at_least_the_values_are_told() {
+fn for_a_file_that_has_changed_only_the_values_are_named() {
     let shell = Shell::new();
     shell.write("a", "quince\tred\n");
-    // Small to write, and long to read.
+    // Quick to write, and slow to read.
     let line = gzip(format!("x\t{}\n", "x".repeat(1 << 20)));
     shell.write("long.gz", line.repeat(1000));
     shell.write("z", "quince\tgreen\n");
@@ -206,9 +207,10 @@ fn of_a_file_that_has_changed_meanwhile_at_least_the_values_are_told() {
         file.and_then(|file| fs::read_link(file.path())).is_ok_and(|path| path.ends_with("long.gz"))
     };
     let reading = || fs::read_dir(&files).expect("Linux tells about open files").any(opened);
-    let deadline = Instant::now() + shell::PATIENCE;
+    let deadline = Instant::now() + shell::PROCESS_TIMEOUT;
     let wait = || thread::sleep(Duration::from_millis(10));
-    // All are opened for a moment at first; when this one stays open, the one before it has been read.
+    // All inputs are opened briefly at first; when this one stays open, the previous one has been
+    // read.
     while !(reading() && (wait(), reading()).1) {
         assert!(Instant::now() < deadline, "it has not come to the second file");
     }
@@ -217,13 +219,13 @@ fn of_a_file_that_has_changed_meanwhile_at_least_the_values_are_told() {
         "a key has two values, ",
         "red",
         "green",
-        "which one cannot be told",
+        "the key is unknown",
         "the input has changed",
     ]);
 }
 
 #[test]
-fn lines_and_values_that_cannot_be_are_named_with_their_place() {
+fn invalid_lines_and_values_are_named_with_their_place() {
     let shell = Shell::new();
     shell.write("good", "a\tred\nb\tgreen\n");
     shell.write("bad", "c\tred\nno tab here\nd\tgreen\n");
@@ -258,9 +260,8 @@ fn lines_and_values_that_cannot_be_are_named_with_their_place() {
     shell.pipe("map build --json", "a\tb\n").refused(&["--json", "-o"]);
 }
 
-/// A pair that is left out is one that is missed: of keys alone, such lines are skipped with a warning.
 #[test]
-fn messages_are_short_and_values_are_not_written_over() {
+fn messages_are_short_and_the_file_of_values_is_not_overwritten() {
     let shell = Shell::new();
     let long = [&b"k\t"[..], &[b'v'; 100_000], b"\nk\tw\n"].concat();
     shell.write("long", &long);
@@ -277,7 +278,7 @@ fn messages_are_short_and_values_are_not_written_over() {
 }
 
 #[test]
-fn what_cannot_be_told_is_not_done() {
+fn nothing_is_changed_if_the_result_cannot_be_reported() {
     let shell = Shell::new();
     shell.write("pairs", b"a\tx\nb\ty\n");
     shell.run("map build --mutable -o m pairs").ok();
@@ -290,6 +291,8 @@ fn what_cannot_be_told_is_not_done() {
     assert!(shell.read("m") == before);
 }
 
+/// A pair without a valid key is an error, since it would be missed later. Lines of keys alone are
+/// skipped with a warning.
 #[test]
 fn a_key_that_is_not_hexadecimal_is_refused_with_its_place() {
     let shell = Shell::new();
@@ -310,7 +313,7 @@ fn a_key_that_is_not_hexadecimal_is_refused_with_its_place() {
             shell.pipe(args, text).refused(says);
         }
     }
-    // Far from the start, and in a file after another.
+    // Far from the start, and in the second file.
     let many: String = (0..50_000).map(|number| format!("{number:08x}\t1\n")).collect();
     shell.write("a", &many);
     shell.write("b", format!("{many}0\t1\n{many}"));
@@ -342,7 +345,7 @@ fn values_of_a_mutable_map_are_changed_in_place() {
     let changed = pairs(1, 20_000, |number| if number < 5000 { "pink".to_string() } else { colour(number) });
     assert!(shell.pipe("map get m", lines(1, 0..20_000)).ok().stdout == changed);
     assert_eq!(shell.run("meta m a").ok().text(), "b\n");
-    // The last line of a key counts, and strangers are told.
+    // The last line of a key counts, and absent keys are reported.
     let key = String::from_utf8(line(1, 7)).unwrap();
     let answer =
         shell.pipe("map set m", format!("{key}\tred\nnobody\tred\n{key}\tblue\nno one\tred\n")).code(1);
@@ -353,7 +356,7 @@ fn values_of_a_mutable_map_are_changed_in_place() {
     assert_eq!(shell.pipe("map set -q m", "nobody\tred\n").code(1).text(), "");
     let json = shell.pipe("map set --json m", format!("{key}\tblue\nnobody\tred\n")).code(1).json();
     assert_eq!((&json["set"], &json["not_present"]), (&1.into(), &1.into()));
-    // A value that the map does not have: nothing is written, not even what came before.
+    // A value that the map does not have: nothing is written, not even the changes before it.
     shell
         .pipe("map set m", format!("{key}\tred\n{key}\tpurple\n"))
         .refused(&["standard input, line 2: \"purple\" is not among the values", "red, green"]);
@@ -368,7 +371,7 @@ fn values_of_a_mutable_map_are_changed_in_place() {
 }
 
 #[test]
-fn maps_sets_and_multisets_are_not_taken_for_each_other() {
+fn maps_sets_and_multisets_are_not_mistaken_for_each_other() {
     let shell = Shell::new();
     shell.pipe("map build -o map", "a\tone\n").ok();
     shell.pipe("map build --mutable -o mutable", "a\tone\n").ok();
@@ -416,7 +419,7 @@ fn maps_sets_and_multisets_are_not_taken_for_each_other() {
 }
 
 #[test]
-fn secrets_and_damage_are_noticed() {
+fn missing_secrets_and_damage_are_errors() {
     let shell = Shell::new();
     shell.run("key new secret").ok();
     shell.pipe("map build --key-file secret -o m", "a\tone\n").ok();
@@ -433,7 +436,7 @@ fn secrets_and_damage_are_noticed() {
 }
 
 #[test]
-fn plans_are_what_is_built() {
+fn the_map_built_is_as_planned() {
     let shell = Shell::new();
     let text = pairs(1, 50_000, colour);
     for kind in ["bloomier", "bloomier-mutable"] {

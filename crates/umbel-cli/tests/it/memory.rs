@@ -1,12 +1,12 @@
-//! Memory is what was promised: the filter, and never more than 64 MiB beside it.
+//! The memory is that of the filter, and at most 64 MiB more.
 
-use crate::shell::{PATIENCE, Process, Shell, write_lines};
+use crate::shell::{PROCESS_TIMEOUT, Process, Shell, write_lines};
 use std::io::{Read, Write};
 use std::thread;
 
 const MIB: u64 = 1 << 20;
 
-/// The most memory that a process had until now; it has to be there still.
+/// Returns the peak memory of a process, which must still exist.
 fn peak(process: &mut Process) -> u64 {
     let path = format!("/proc/{}/status", process.child().id());
     let status = std::fs::read_to_string(path).expect("a process");
@@ -14,8 +14,8 @@ fn peak(process: &mut Process) -> u64 {
     1024 * line.split_ascii_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
 }
 
-/// The peak of a build at the moment when the filter begins to come out, and the filter. It is longer than a pipe holds,
-/// so that the process cannot end before somebody has looked.
+/// Returns the peak memory of a build when the filter starts to be written, and the filter. It is
+/// larger than a pipe holds, so the process cannot end before its memory is read.
 fn build(mut process: Process, lines: u64) -> (u64, Vec<u8>) {
     write_lines(process.stdin(), lines).unwrap();
     let mut first = [0];
@@ -27,7 +27,7 @@ fn build(mut process: Process, lines: u64) -> (u64, Vec<u8>) {
 }
 
 #[test]
-fn building_for_a_known_number_takes_the_filter_and_64_mib() {
+fn building_for_a_known_number_takes_64_mib_beside_the_filter() {
     let shell = Shell::new();
     for (capacity, threads) in [("1e8", "1"), ("1e8", "2"), ("1e8", "7"), ("4e6", "7"), ("2e5", "64")] {
         let args = ["build", "-n", capacity, "-j", threads];
@@ -48,7 +48,7 @@ fn digests_take_64_mib_however_many_there_are() {
 }
 
 #[test]
-fn static_sets_take_eight_bytes_for_each_key_while_they_are_built() {
+fn static_sets_take_eight_bytes_per_key_while_they_are_built() {
     let shell = Shell::new();
     let keys = 10_000_000;
     let (peak, filter) = build(shell.start("build --kind fuse -j 1"), keys);
@@ -58,7 +58,7 @@ fn static_sets_take_eight_bytes_for_each_key_while_they_are_built() {
 }
 
 #[test]
-fn uniq_takes_what_it_is_given() {
+fn uniq_takes_the_memory_it_is_given() {
     let shell = Shell::new();
     for (args, memory) in
         [(&[][..], 64 * MIB), (&["--max-bytes", "4MiB"], 4 * MIB), (&["-n", "1e6"], 4 * MIB)]
@@ -69,8 +69,8 @@ fn uniq_takes_what_it_is_given() {
             write_lines(&stdin, 500_000).and_then(|()| stdin.write_all(b"the end\n")).unwrap();
             stdin
         });
-        // When the last line is answered, all were.
-        while process.hear(PATIENCE).expect("the last line") != b"the end\n" {}
+        // Once the last line is printed, all lines have been processed.
+        while process.next_line(PROCESS_TIMEOUT).expect("the last line") != b"the end\n" {}
         let peak = peak(&mut process);
         assert!(peak < memory + 64 * MIB, "{args:?}: {} MiB", peak / MIB);
         drop(writer.join());

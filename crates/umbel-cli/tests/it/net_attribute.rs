@@ -1,5 +1,5 @@
-//! Who carried an excerpt, asked from the shell of a store that another process has recorded: nothing is missed, and what cannot be
-//! judged or read is named.
+//! `umbel net attribute` finds every pair that carried an excerpt, in a store that another process
+//! recorded, and names epochs that cannot be judged or read.
 
 use crate::captures::{pcap, tcp, udp};
 use crate::shell::{Answer, Shell, mix};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use umbel::Hasher;
 use umbel_net::capture::{Link, Timestamp, Writer};
 
-/// Bytes that nobody else has.
+/// Returns bytes that occur nowhere else.
 fn bytes(seed: u64, length: usize) -> Vec<u8> {
     (0..length as u64).map(|i| mix(seed << 32 | i) as u8).collect()
 }
@@ -23,7 +23,7 @@ fn datagram(source: &str, destination: &str, payload: &[u8]) -> Vec<u8> {
     udp(address(source), address(destination), (1000, 53), payload)
 }
 
-/// 200 packets of 500 bytes, two seconds apart, of 20 hosts.
+/// Returns 200 packets of 500 bytes, two seconds apart, between 20 hosts.
 fn capture() -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), Link::ETHERNET).unwrap();
     for number in 0..200 {
@@ -33,7 +33,7 @@ fn capture() -> Vec<u8> {
     writer.into_inner()
 }
 
-/// A shell with this capture, recorded in this way.
+/// Returns a shell with this capture, recorded with these options.
 fn recorded(capture: Vec<u8>, args: &str) -> Shell {
     let shell = Shell::new();
     shell.write("c.pcap", capture);
@@ -45,7 +45,7 @@ fn ask(shell: &Shell, excerpt: &[u8], args: &str) -> Answer {
     shell.pipe(&format!("net attribute store --excerpt - {args}"), excerpt)
 }
 
-/// The pairs of an answer in JSON.
+/// Returns the pairs in a JSON report.
 fn pairs(facts: &Value) -> Vec<(String, String)> {
     let host = |finding: &Value, end: &str| finding[end].as_str().unwrap_or("unlisted").to_owned();
     let findings = facts["findings"].as_array().unwrap().iter();
@@ -53,7 +53,7 @@ fn pairs(facts: &Value) -> Vec<(String, String)> {
 }
 
 #[test]
-fn another_process_names_who_carried_it() {
+fn another_process_finds_the_pair_that_carried_the_excerpt() {
     let shell = recorded(capture(), "");
     let answer = ask(&shell, &bytes(77, 500)[100..300], "").code(0);
     let lines: Vec<&str> = answer.text().lines().collect();
@@ -62,10 +62,11 @@ fn another_process_names_who_carried_it() {
     assert_eq!(words.join(" "), headings);
     let words: Vec<&str> = lines[1].split_whitespace().collect();
     assert_eq!(words[..2], ["10.0.0.18", "192.0.2.1"]);
-    // It spoke from the 18th packet to the 198th.
+    // The pair was active from the 18th packet to the 198th.
     assert!("2023-11-14T22:13:20Z" < words[2] && words[2] <= "2023-11-14T22:13:54Z", "{}", lines[1]);
     assert!("2023-11-14T22:19:54Z" <= words[3] && words[3] < "2023-11-14T22:20:00Z", "{}", lines[1]);
-    // Blocks begin at byte 128, halves at byte 112: 12 bytes before and 12 after 176 are part of none.
+    // Blocks begin at byte 128, halves at byte 112: 12 bytes before and 12 after 176 are not part
+    // of a whole one.
     assert_eq!(words[4..8], ["100", "5", "24", "bytes"]);
     assert!(words[8].parse::<f64>().unwrap() < 1e-6, "{}", lines[1]);
     assert_eq!(lines.len(), 2);
@@ -121,7 +122,7 @@ fn an_excerpt_comes_from_a_file_a_pipe_or_the_command_line() {
 }
 
 #[test]
-fn too_short_an_excerpt_is_refused_with_the_reason() {
+fn an_excerpt_that_is_too_short_is_refused_with_the_reason() {
     for (args, needed) in [
         ("--block 32", 63),
         ("--method hierarchical --block 64", 127),
@@ -162,7 +163,7 @@ fn every_method_finds_it_at_every_alignment() {
 #[test]
 fn times_choose_among_epochs() {
     let shell = recorded(capture(), "--epoch 60s");
-    // Number 77 came at 22:15:54.
+    // Packet 77 was sent at 22:15:54.
     let excerpt = bytes(77, 500);
     let searched = |args: &str, code| {
         let facts = ask(&shell, &excerpt, &format!("--json {args}")).code(code).json();
@@ -189,9 +190,10 @@ fn times_choose_among_epochs() {
     assert!(!answer.stderr.contains("-0"), "{}", answer.stderr);
 }
 
-/// A packet from a local host, to one, and between others; of both families, and of IPv4 within IPv6.
+/// A packet from a local host, to one, and between others; for both address families, and for IPv4
+/// in IPv6.
 #[test]
-fn local_networks_say_how_far_a_source_can_be_trusted() {
+fn local_networks_determine_the_trust_in_a_source() {
     let cases = [
         ("10.0.0.1", "192.0.2.1", "local source"),
         ("192.0.2.1", "10.0.0.1", "foreign source, local destination"),
@@ -217,7 +219,7 @@ fn local_networks_say_how_far_a_source_can_be_trusted() {
         let lines: Vec<&str> = answer.text().lines().collect();
         assert!(lines[0].ends_with("  trust") && lines[1].ends_with(&format!("  {expected}")), "{lines:?}");
     }
-    // What is said now counts more than what was said then.
+    // The option of this command overrides the recorded networks.
     assert_eq!(trust(&known, 0, "--local 192.0.2.0/24"), "foreign source, local destination");
     assert_eq!(trust(&known, 0, "--local 0.0.0.0/0"), "local source");
     assert_eq!(trust(&known, 3, "--local 0.0.0.0/0"), "foreign source", "IPv4 is not IPv6");
@@ -225,7 +227,7 @@ fn local_networks_say_how_far_a_source_can_be_trusted() {
 }
 
 #[test]
-fn only_what_left_the_network_is_reported_of_a_document() {
+fn only_parts_of_a_document_that_left_the_network_are_reported() {
     let document = bytes(1, 20_000);
     let sent = |from: &str, to: &str, range: std::ops::Range<usize>| datagram(from, to, &document[range]);
     let shell = Shell::new();
@@ -235,7 +237,7 @@ fn only_what_left_the_network_is_reported_of_a_document() {
         sent("10.0.0.1", "10.0.0.2", 1400..2800),
         datagram("10.0.0.1", "192.0.2.1", &bytes(2, 1000)),
     ];
-    // Within other bytes, so that it is in no way aligned.
+    // Inside other bytes, so that it is not aligned to blocks.
     let wrapped = [&bytes(3, 77)[..], &document[5001..6001], &bytes(4, 77)].concat();
     let outside = [sent("10.0.0.1", "192.0.2.1", 1000..2003), datagram("10.0.0.9", "192.0.2.9", &wrapped)];
     shell.write("inside.pcap", pcap(Link::ETHERNET, inside.clone()));
@@ -266,7 +268,7 @@ fn only_what_left_the_network_is_reported_of_a_document() {
             let ranges = facts["findings"][at]["ranges"].as_array().unwrap();
             let ends = |range: &Value| [range[0].as_u64().unwrap(), range[1].as_u64().unwrap()];
             let [[first, last]] = ranges.iter().map(ends).collect::<Vec<_>>()[..] else { panic!("{facts}") };
-            // What is part of no whole block is not known.
+            // Bytes that are not part of a whole block cannot be found.
             assert!((start..start + 2 * block).contains(&first), "{method}: {facts}");
             assert!((end - 2 * block..=end).contains(&last), "{method}: {facts}");
             assert_eq!(facts["findings"][at]["bytes"], last - first);
@@ -278,7 +280,7 @@ fn only_what_left_the_network_is_reported_of_a_document() {
         assert!(answer.stderr.contains(
             "of 20000 bytes of the document left the network, in 2 findings; 1 finding stayed inside"
         ));
-        // Nobody said what is inside.
+        // Without local networks, everything is reported.
         let answer = ask(&store("all", ""), "").code(0);
         assert_eq!(answer.text().lines().count(), 4);
         assert!(
@@ -286,7 +288,7 @@ fn only_what_left_the_network_is_reported_of_a_document() {
             "{}",
             answer.stderr
         );
-        // Nothing left.
+        // Nothing left the network.
         let answer = ask(&store("inside", ""), "--local 10.0.0.0/8").code(1);
         assert_eq!(answer.text(), "");
         assert!(
@@ -328,7 +330,7 @@ fn splitting_a_text_hides_it_from_packets_but_not_from_streams() {
 }
 
 #[test]
-fn what_is_wrong_with_files_of_a_store_is_named_and_survived() {
+fn damaged_files_of_a_store_are_named_and_the_others_searched() {
     let shell = recorded(capture(), "--epoch 60s");
     let whole = shell.read("store/00000004.epoch");
     let mut damaged = whole.clone();
@@ -346,7 +348,7 @@ fn what_is_wrong_with_files_of_a_store_is_named_and_survived() {
         shell.write(&format!("store/000000{number}.epoch"), bytes);
     }
     std::fs::create_dir(shell.path("store/00000017.epoch")).unwrap();
-    // Nobody writes to it.
+    // A pipe without a writer.
     assert!(shell.program("mkfifo").arg("store/00000018.epoch").status().unwrap().success());
     shell.write("store/notes.txt", "not an epoch, and not taken for one");
     let check = |answer: Answer| {
@@ -365,7 +367,7 @@ fn what_is_wrong_with_files_of_a_store_is_named_and_survived() {
     let found = check(ask(&shell, &bytes(77, 500), "--json").code(0)).json();
     assert_eq!((&found["epochs_searched"], &found["epochs_unread"]), (&7.into(), &8.into()));
     assert_eq!(pairs(&found), [("10.0.0.18".to_owned(), "192.0.2.1".to_owned())]);
-    // Who knows what is in them?
+    // The unreadable epochs might contain the excerpt.
     check(ask(&shell, &bytes(7777, 500), "").code(2));
     check(shell.pipe("net attribute store --document -", bytes(7777, 500)).code(2));
 
@@ -376,7 +378,7 @@ fn what_is_wrong_with_files_of_a_store_is_named_and_survived() {
     shell.run("net attribute mine --excerpt c.pcap").refused(&["mine", "no epochs"]);
 }
 
-/// The checksums of an epoch that somebody has changed, so that only what it says can tell.
+/// Recomputes the checksums of a changed epoch, so that only its contents are invalid.
 fn refit(mut epoch: Vec<u8>) -> Vec<u8> {
     const HEAD: usize = 24 + 16 * 8;
     let sum = |bytes: &[u8]| Hasher::fast(0).digest_bytes(bytes).get().to_le_bytes();
@@ -389,14 +391,14 @@ fn refit(mut epoch: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn whoever_writes_a_store_cannot_end_the_program() {
+fn a_crafted_store_cannot_crash_the_program() {
     for method in ["block", "hierarchical", "winnowing"] {
         let shell =
             recorded(capture(), &format!("--method {method} --epoch 60s --local 10.0.0.0/8 --streams"));
         let whole = shell.read("store/00000003.epoch");
         assert_eq!(refit(whole.clone()), whole, "this is how sums are made");
         let mut hostile = Vec::new();
-        // Every number of the head, after the version.
+        // Every number in the header after the version.
         for at in (16..24 + 16 * 8).step_by(8) {
             for number in [0, 1, 2, 3, 5, 65, 65_536, 65_538, 1 << 20, 1 << 40, 1 << 63, u64::MAX] {
                 let mut epoch = whole.clone();
@@ -404,7 +406,7 @@ fn whoever_writes_a_store_cannot_end_the_program() {
                 hostile.push(refit(epoch));
             }
         }
-        // Bytes of what follows: networks, the list of pairs, and the start of the digests.
+        // Bytes after the header: networks, the list of pairs, and the start of the digests.
         for at in 160..500 {
             for flip in [0x01, 0x80, 0xff] {
                 let mut epoch = whole.clone();
@@ -446,13 +448,13 @@ fn epochs_that_cannot_judge_an_excerpt_are_named() {
     let short = ask(&shell, &bytes(77, 500)[..100], "--json").code(0);
     assert_eq!((&short.json()["epochs_searched"], &short.json()["epochs_unread"]), (&1.into(), &3.into()));
     assert!(short.stderr.contains("3 epochs left out: excerpt = 100 bytes"), "{}", short.stderr);
-    // Then nobody can say that there is nothing.
+    // Then the absence of findings is not reliable.
     ask(&shell, &bytes(7777, 100), "").code(2);
     ask(&shell, &bytes(7777, 62), "").refused(&["62 bytes"]);
 }
 
 #[test]
-fn zeros_and_inputs_without_an_end_take_no_long_time() {
+fn zeros_and_endless_inputs_do_not_take_long() {
     let zeros = vec![0; 1400];
     let frames =
         (0..2000u32).map(|number| datagram(&format!("10.0.0.{}", number % 200), "192.0.2.1", &zeros));
@@ -460,7 +462,7 @@ fn zeros_and_inputs_without_an_end_take_no_long_time() {
     let begun = Instant::now();
     let facts = ask(&shell, &zeros[..200], "--json").ok().json();
     assert_eq!(facts["findings"].as_array().unwrap().len(), 200);
-    // No payload is so long.
+    // No payload is that long.
     ask(&shell, &[0; 5000], "").code(1);
     let facts = shell.pipe("net attribute store --document - --json", [0; 200_000]).ok().json();
     assert_eq!((facts["findings"].as_array().unwrap().len(), &facts["passed_bytes"]), (200, &200_000.into()));
@@ -469,7 +471,7 @@ fn zeros_and_inputs_without_an_end_take_no_long_time() {
 }
 
 #[test]
-fn nobody_has_to_read_the_answer() {
+fn a_closed_output_is_not_an_error() {
     let zeros = vec![0; 500];
     let frames = (0..250u32).map(|number| datagram(&format!("10.0.0.{number}"), "192.0.2.1", &zeros));
     let shell = recorded(pcap(Link::ETHERNET, frames), "");

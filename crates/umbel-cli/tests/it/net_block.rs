@@ -1,13 +1,14 @@
-//! A blocklist in the hands of a firewall: asked line by line, kept over restarts, never ended by a line.
+//! `umbel net block` as used by a firewall: it responds line by line, keeps its state over
+//! restarts, and no line can end it.
 
 use crate::shell::{Shell, number};
 use std::time::Duration;
 
-/// Long enough for a machine with other things to do.
-const SOON: Duration = Duration::from_secs(20);
+/// A time limit that suffices on a busy machine.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[test]
-fn a_firewall_is_answered_line_by_line() {
+fn every_line_of_a_firewall_gets_a_response() {
     let shell = Shell::new();
     let mut firewall = shell.start("net block");
     for (line, answer) in [
@@ -27,9 +28,9 @@ fn a_firewall_is_answered_line_by_line() {
         ("tick @4000000060", "time 4000000060.000"),
         ("check 198.51.100.3", "free 198.51.100.3"),
     ] {
-        // The answer is there before the next line is.
-        firewall.say(format!("{line}\n"));
-        let heard = firewall.hear(SOON).unwrap_or_else(|| panic!("no answer to {line}"));
+        // The response arrives before the next line is sent.
+        firewall.send(format!("{line}\n"));
+        let heard = firewall.next_line(RESPONSE_TIMEOUT).unwrap_or_else(|| panic!("no answer to {line}"));
         assert_eq!(String::from_utf8_lossy(&heard), format!("{answer}\n"));
     }
     let rest = firewall.finish().ok();
@@ -37,18 +38,18 @@ fn a_firewall_is_answered_line_by_line() {
 }
 
 #[test]
-fn the_system_has_a_clock_too() {
+fn the_system_clock_is_used_by_default() {
     let shell = Shell::new();
     let mut firewall = shell.start("net block --lifetime 400ms");
-    firewall.say("block 192.0.2.7\n");
-    assert!(firewall.hear(SOON).is_some_and(|line| line.starts_with(b"blocked ")));
+    firewall.send("block 192.0.2.7\n");
+    assert!(firewall.next_line(RESPONSE_TIMEOUT).is_some_and(|line| line.starts_with(b"blocked ")));
     std::thread::sleep(Duration::from_millis(450));
-    firewall.say("check 192.0.2.7\n");
-    assert_eq!(firewall.hear(SOON).as_deref(), Some(&b"free 192.0.2.7\n"[..]));
+    firewall.send("check 192.0.2.7\n");
+    assert_eq!(firewall.next_line(RESPONSE_TIMEOUT).as_deref(), Some(&b"free 192.0.2.7\n"[..]));
 }
 
 #[test]
-fn strange_lines_are_errors_and_nothing_more() {
+fn invalid_lines_are_errors_and_do_not_end_the_session() {
     let shell = Shell::new();
     let mut lines =
         b"\n\x00\xff\nblock\nblock nobody\nblock 192.0.2.7 -1\nblock 192.0.2.7/33\nchek 192.0.2.7\nsave\n"
@@ -69,7 +70,7 @@ fn strange_lines_are_errors_and_nothing_more() {
 }
 
 #[test]
-fn a_restart_keeps_blocks_and_their_ends() {
+fn a_restart_keeps_entries_and_their_expiry() {
     for engine in ["exact", "aging"] {
         let shell = Shell::new();
         let args = format!("net block --state kept --engine {engine} --lifetime 80s");
@@ -81,7 +82,8 @@ fn a_restart_keeps_blocks_and_their_ends() {
         let said = shell.pipe("net block --state kept --at 4000000001", lines).ok();
         let firsts: Vec<&str> = said.text().lines().map(|line| line.split(' ').next().unwrap()).collect();
         assert_eq!(firsts, ["blocked", "blocked", "allowed", "free"], "{engine}");
-        // Nothing was changed, so that the file is as it was; `save` writes it, and so does the end after a change.
+        // Nothing was changed, so the file is unchanged; `save` writes it, and so does the end
+        // after a change.
         let before = shell.read("kept");
         let said = shell
             .pipe("net block --state kept --at 4000000001", "@4000000070 block 203.0.113.9\nsave\n")
@@ -106,18 +108,18 @@ fn a_restart_keeps_blocks_and_their_ends() {
     }
 }
 
-/// As a service is stopped, or a script at the keyboard.
+/// Signals as sent to a service, or by Ctrl-C to a script.
 #[test]
-fn who_is_told_to_end_saves_first() {
+fn a_signal_saves_the_state_before_the_end() {
     for signal in ["TERM", "INT"] {
         let shell = Shell::new();
         let mut firewall = shell.start("net block --state kept --at 4000000000");
-        firewall.say("block 192.0.2.7 60\n");
-        assert!(firewall.hear(SOON).is_some_and(|line| line.starts_with(b"blocked ")));
+        firewall.send("block 192.0.2.7 60\n");
+        assert!(firewall.next_line(RESPONSE_TIMEOUT).is_some_and(|line| line.starts_with(b"blocked ")));
         let id = firewall.child().id().to_string();
         assert!(shell.program("kill").args(["-s", signal, &id]).status().unwrap().success());
-        // Its input is still open, so that nothing else ends it.
-        assert_eq!(firewall.hear(SOON), None);
+        // The input is still open, so only the signal ends the process.
+        assert_eq!(firewall.next_line(RESPONSE_TIMEOUT), None);
         firewall.finish().ok();
         let said = shell.pipe("net block --state kept --at 4000000001", "check 192.0.2.7\n").ok();
         assert_eq!(said.text(), "blocked 192.0.2.7 by 192.0.2.7 until 4000000060.000\n", "{signal}");
@@ -125,22 +127,22 @@ fn who_is_told_to_end_saves_first() {
 }
 
 #[test]
-fn one_at_a_time_keeps_a_state() {
+fn one_process_at_a_time_uses_a_state_file() {
     let shell = Shell::new();
     shell.write("list", "198.51.100.0/24\n");
     shell.write("log", "192.0.2.7\n");
     let mut firewall = shell.start("net block --state kept");
-    // From the start on, and after the file was replaced.
+    // From the start, and after the file was replaced.
     for lines in [&["stats\n"][..], &["block 192.0.2.7\n", "save\n"]] {
         for line in lines {
-            firewall.say(line);
-            assert!(firewall.hear(SOON).is_some());
+            firewall.send(line);
+            assert!(firewall.next_line(RESPONSE_TIMEOUT).is_some());
         }
         let batch = shell.start("net block --state kept --list list --check log");
         shell.pipe("net block --state kept", "block 203.0.113.9\n").refused(&["kept", "another process"]);
         batch.finish().refused(&["kept", "another process"]);
     }
-    // Who only asks is answered.
+    // Queries do not need the lock.
     assert_eq!(shell.run("net block --state kept --check log").ok().text(), "192.0.2.7\n");
     firewall.finish().ok();
     shell.run("net block --state kept --list list --check log").ok();
@@ -151,7 +153,7 @@ fn one_at_a_time_keeps_a_state() {
 }
 
 #[test]
-fn lists_that_come_at_once_are_all_kept() {
+fn concurrent_lists_are_all_kept() {
     let shell = Shell::new();
     shell.write("log", "192.0.2.255\n");
     shell.pipe("net block --state kept -n 100", "").ok();
@@ -170,22 +172,22 @@ fn lists_that_come_at_once_are_all_kept() {
 fn a_state_that_cannot_be_written_is_refused_before_the_first_line() {
     let shell = Shell::new();
     let mut firewall = shell.start("net block --state nowhere/kept");
-    assert_eq!(firewall.hear(SOON), None);
+    assert_eq!(firewall.next_line(RESPONSE_TIMEOUT), None);
     firewall.finish().refused(&["nowhere/kept", "No such file"]);
 }
 
 #[test]
-fn what_cannot_be_meant_is_told() {
+fn meaningless_options_are_reported() {
     let shell = Shell::new();
     shell.write("list", "192.0.2.7 60\n");
     shell.run("net block --list - --check -").refused(&["standard input"]);
     shell.run("net block --list list --check list --json").refused(&["--json"]);
     let said = shell.run("net block --allow list --innocent list").code(0);
-    assert!(said.stderr.contains("nothing is allowed for a time"), "{}", said.stderr);
+    assert!(said.stderr.contains("allowed entries, which do not expire"), "{}", said.stderr);
 }
 
 #[test]
-fn a_clock_behind_the_state_lets_nobody_through() {
+fn a_clock_behind_the_state_unblocks_no_address() {
     let shell = Shell::new();
     shell.pipe("net block --state kept", "@4000000000 block 192.0.2.7 60\n").ok();
     let said = shell.pipe("net block --state kept --at 3900000000", "check 192.0.2.7\n").code(0);
@@ -194,7 +196,7 @@ fn a_clock_behind_the_state_lets_nobody_through() {
 }
 
 #[test]
-fn lists_and_logs_are_files() {
+fn lists_are_loaded_and_logs_are_checked() {
     let shell = Shell::new();
     shell.write(
         "drop",
@@ -229,7 +231,7 @@ fn lists_and_logs_are_files() {
 }
 
 #[test]
-fn innocents_are_counted_and_budgeted() {
+fn blocked_innocents_are_counted_and_limited() {
     let shell = Shell::new();
     let host = |first: u32, i: u32| std::net::Ipv4Addr::from((first << 24) + i * 3);
     let text = |first, many| (0..many).map(|i| format!("{}\n", host(first, i))).collect::<String>();
@@ -240,7 +242,8 @@ fn innocents_are_counted_and_budgeted() {
     };
     let aging = facts("--engine aging -n 5000 -p 1%");
     let (blocked, expected) = (number(&aging, "blocked"), number(&aging, "expected_by_filter"));
-    // An eighth of a hundredth, since all came in one generation; within four standard errors.
+    // An eighth of a hundredth, since all entries are in one generation; within four standard
+    // errors.
     assert!(
         (100.0..150.0).contains(&expected) && (blocked - expected).abs() < 4.0 * expected.sqrt(),
         "{aging}"
@@ -260,7 +263,7 @@ fn innocents_are_counted_and_budgeted() {
 }
 
 #[test]
-fn a_secret_of_ones_own_opens_the_state() {
+fn a_given_secret_opens_the_state() {
     let shell = Shell::new();
     shell.run("key new secret").code(0);
     shell.pipe("net block --state kept --key-file secret", "@4000000000 block 192.0.2.7\n").ok();

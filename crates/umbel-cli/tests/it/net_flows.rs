@@ -1,11 +1,11 @@
-//! Flow sizes from the shell: the largest flows of a capture, about as large as they are, and how far off that is.
+//! `umbel net flows`: the largest flows of a capture, estimates of their sizes, and the errors.
 
 use crate::captures::{pcap, real_captures, udp};
 use crate::shell::{Shell, gzip, mix, number};
 use serde_json::Value;
 use umbel_net::capture::Link;
 
-/// A capture of 20 000 small flows and one of 2000 packets, in a random order.
+/// Returns a capture of 20 000 small flows and one of 2000 packets, in random order.
 fn capture() -> Vec<u8> {
     let small = (0..20_000u32).flat_map(|flow| std::iter::repeat_n(flow, 1 + flow as usize % 3));
     let mut packets: Vec<u32> = small.chain(std::iter::repeat_n(20_000, 2000)).collect();
@@ -28,7 +28,7 @@ fn the_largest_flow_is_listed_with_limits() {
     let answer = shell.run("net flows c.pcap --top 3").ok();
     let lines: Vec<Vec<&str>> = answer.text().lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0], ["flow", "packets", "from", "to"]);
-    // Three words name the flow.
+    // Three columns name the flow.
     assert_eq!(lines[1][..3], ["10.0.78.32:1000", "192.0.2.1:53", "udp"]);
     let numbers: Vec<f64> = lines[1][3..].iter().map(|word| word.parse().unwrap()).collect();
     let [estimate, low, high] = numbers[..] else { panic!("{numbers:?}") };
@@ -39,7 +39,7 @@ fn the_largest_flow_is_listed_with_limits() {
 }
 
 #[test]
-fn keys_are_what_flows_have_in_common() {
+fn the_key_determines_which_packets_form_a_flow() {
     let shell = Shell::new();
     shell.write("c.pcap", capture());
     for (key, name) in [
@@ -59,7 +59,7 @@ fn keys_are_what_flows_have_in_common() {
 }
 
 #[test]
-fn errors_are_told_by_decade_at_equal_memory() {
+fn errors_are_reported_by_decade_at_equal_memory() {
     let shell = Shell::new();
     shell.write("c.pcap", capture());
     let facts = shell.run("net flows c.pcap --exact --json --memory 48KiB").ok().json();
@@ -88,7 +88,7 @@ fn errors_are_told_by_decade_at_equal_memory() {
 }
 
 #[test]
-fn a_pipe_and_a_compressed_file_give_the_same() {
+fn a_pipe_and_a_compressed_file_give_the_same_result() {
     let shell = Shell::new();
     let capture = capture();
     shell.write("c.pcap", &capture);
@@ -97,7 +97,7 @@ fn a_pipe_and_a_compressed_file_give_the_same() {
     assert_eq!(shell.run("net flows c.pcap.gz -n 50000").ok().text(), expected);
     assert_eq!(shell.pipe("net flows - -n 50000", &capture).ok().text(), expected);
     assert_eq!(shell.pipe("net flows - -n 50000", gzip(&capture)).ok().text(), expected);
-    // More than it was made for.
+    // More packets than the filter is sized for.
     let answer = shell.pipe("net flows - -n 1000", &capture).code(0);
     assert!(answer.stderr.contains("more than the 1000"), "{}", answer.stderr);
 }
@@ -109,14 +109,14 @@ fn a_capture_cut_in_the_middle_is_counted_up_to_the_cut() {
     shell.write("cut.pcap", &capture[..50_001]);
     let answer = shell.run("net flows cut.pcap --json").code(0);
     assert!(answer.stderr.contains("cut.pcap is truncated"), "{}", answer.stderr);
-    // 16 bytes before each frame of 47.
+    // Each frame of 47 bytes has a header of 16 bytes.
     assert_eq!(answer.json()["packets"], (50_001 - 24) / (16 + 47));
     let answer = shell.pipe("net flows -", &capture[..50_001]).code(0);
     assert!(answer.stderr.contains("standard input is truncated"), "{}", answer.stderr);
 }
 
 #[test]
-fn nothing_found_is_one_and_no_capture_is_two() {
+fn the_exit_code_is_1_without_packets_and_2_without_a_capture() {
     let shell = Shell::new();
     shell.write("empty.pcap", pcap(Link::ETHERNET, []));
     shell.run("net flows empty.pcap").code(1);

@@ -1,4 +1,4 @@
-//! Recording payloads from the shell: what ends up in a store, and that nothing of it is lost, whatever the captures are like.
+//! `umbel net record`: the contents of a store, and that no payload is lost with any capture.
 
 use crate::captures::{pcap, tcp, udp};
 use crate::shell::{self, Shell, gzip, mix};
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 use umbel_net::capture::{Link, Timestamp, Writer};
 
-/// Bytes that nobody else has.
+/// Returns bytes that occur nowhere else.
 fn bytes(seed: u64, length: usize) -> Vec<u8> {
     (0..length as u64).map(|i| mix(seed << 32 | i) as u8).collect()
 }
@@ -19,12 +19,12 @@ fn frame(number: u64, payload: &[u8]) -> Vec<u8> {
     udp(host, [192, 0, 2, 1].into(), (1000, 53), payload)
 }
 
-/// A capture of so many packets of 500 bytes.
+/// Returns a capture with this number of packets of 500 bytes.
 fn capture(packets: u64) -> Vec<u8> {
     pcap(Link::ETHERNET, (0..packets).map(|number| frame(number, &bytes(number, 500))))
 }
 
-/// A capture of packets at these seconds.
+/// Returns a capture of packets at these seconds.
 fn capture_at(seconds: &[u64]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), Link::ETHERNET).unwrap();
     for (&at, number) in seconds.iter().zip(0..) {
@@ -33,14 +33,14 @@ fn capture_at(seconds: &[u64]) -> Vec<u8> {
     writer.into_inner()
 }
 
-/// Whether a process that knows only the store finds what the packet of this number carried.
+/// Returns whether the store alone suffices to find the payload of this packet.
 fn is_found(shell: &Shell, store: &str, number: u64) -> bool {
     shell.write("excerpt", &bytes(number, 500)[100..300]);
     shell.run(&["net", "attribute", store, "--excerpt", "excerpt"]).code == Some(0)
 }
 
 #[test]
-fn what_was_recorded_is_told_and_recording_again_adds_to_it() {
+fn a_recording_is_summarised_and_another_one_adds_to_the_store() {
     let shell = Shell::new();
     shell.write("c.pcap", capture(2000));
     let answer = shell.run("net record c.pcap -o store").ok();
@@ -73,7 +73,7 @@ fn what_was_recorded_is_told_and_recording_again_adds_to_it() {
 }
 
 #[test]
-fn a_seed_gives_the_same_bytes_from_a_file_a_pipe_and_a_compressed_file() {
+fn a_seed_gives_the_same_store_from_a_file_a_pipe_and_a_compressed_file() {
     let shell = Shell::new();
     let capture = capture(200);
     shell.write("c.pcap", &capture);
@@ -104,7 +104,7 @@ fn epochs_end_by_time_or_by_size() {
     let shell = Shell::new();
     let seconds: Vec<u64> = (0..200).map(|i| 1_700_000_000 + 2 * i).collect();
     shell.write("c.pcap", capture_at(&seconds));
-    // It begins 20 seconds into a minute.
+    // The capture begins 20 seconds into a minute.
     for (args, epochs) in [
         ("--epoch 60s", 7),
         ("--epoch 1m", 7),
@@ -122,7 +122,7 @@ fn epochs_end_by_time_or_by_size() {
 }
 
 #[test]
-fn settings_that_cannot_be_are_refused_and_leave_nothing() {
+fn impossible_settings_are_refused_and_leave_no_files() {
     let shell = Shell::new();
     shell.write("c.pcap", capture(10));
     for (args, why) in [
@@ -156,7 +156,7 @@ fn settings_that_cannot_be_are_refused_and_leave_nothing() {
     shell.run("net record -o store").refused(&["CAPTURE"]);
     shell.run("net record nowhere -o store").refused(&["nowhere"]);
     assert_eq!(shell.names("."), ["c.pcap"]);
-    // The largest and the smallest ones that can be.
+    // The largest and the smallest valid settings.
     for (args, blocks) in [("--block 65536", 0), ("--block 4", 1250), ("--block 500 --pairs 1", 10)] {
         let facts = shell.run(&format!("net record c.pcap -o {blocks} --json {args}")).code(0).json();
         assert_eq!(facts["blocks"], blocks);
@@ -170,18 +170,18 @@ fn settings_that_cannot_be_are_refused_and_leave_nothing() {
 }
 
 #[test]
-fn who_is_told_to_end_keeps_what_came_before() {
+fn a_signal_ends_the_recording_and_keeps_the_packets_before() {
     for signal in ["TERM", "INT"] {
         let shell = Shell::new();
         let mut recorder = shell.start("net record - -o store --json");
         let capture = capture(50);
-        recorder.say(&capture);
-        // The folder is there once signals are watched for, and what was said is read soon after.
+        recorder.send(&capture);
+        // The folder exists once signals are handled, and the input is read soon after.
         std::thread::sleep(Duration::from_millis(300));
         let id = recorder.child().id().to_string();
         assert!(shell.program("kill").args(["-s", signal, &id]).status().unwrap().success());
-        // Its input is still open, so that nothing else ends it.
-        let facts = recorder.hear(Duration::from_secs(20)).expect("an answer");
+        // The input is still open, so only the signal ends the process.
+        let facts = recorder.next_line(Duration::from_secs(20)).expect("an answer");
         let facts: Value = serde_json::from_slice(&facts).unwrap();
         assert_eq!((&facts["packets"], &facts["epochs"]), (&50.into(), &1.into()), "{signal}: {facts}");
         recorder.finish().ok();
@@ -190,20 +190,20 @@ fn who_is_told_to_end_keeps_what_came_before() {
 }
 
 #[test]
-fn who_is_told_to_end_among_files_ends_with_the_packet_at_hand() {
+fn a_signal_during_files_ends_after_the_current_packet() {
     for signal in ["TERM", "INT"] {
         let shell = Shell::new();
         shell.write("second.pcap", capture(10));
         assert!(shell.program("mkfifo").arg("slow.pcap").status().unwrap().success());
         let mut recorder = shell.start("net record slow.pcap second.pcap -o store --json");
-        // It is opened by both at once, and by then signals are watched for.
+        // Both ends of the pipe are opened at the same time, and by then signals are handled.
         let mut slow = File::create(shell.path("slow.pcap")).unwrap();
         let capture = capture(2000);
         slow.write_all(&capture[..300]).unwrap();
         let id = recorder.child().id().to_string();
         assert!(shell.program("kill").args(["-s", signal, &id]).status().unwrap().success());
         std::thread::sleep(Duration::from_millis(100));
-        // Nobody may be there for all of it.
+        // The reader may end before everything is written.
         let _ = slow.write_all(&capture[300..]);
         drop(slow);
         let answer = recorder.finish().code(0);
@@ -228,14 +228,14 @@ fn a_capture_cut_in_the_middle_is_recorded_up_to_the_cut() {
     let answer = shell.pipe("net record - -o piped --json", cut).code(0);
     assert!(answer.stderr.contains("standard input is truncated"), "{}", answer.stderr);
     assert_eq!(answer.json()["packets"], packets);
-    // In the middle of the file's own header there is nothing to be recorded.
+    // A cut in the header of the file leaves nothing to record.
     shell.write("stub.pcap", &capture[..10]);
     let answer = shell.run("net record stub.pcap -o stub --json").code(0);
     assert!(answer.stderr.contains("stub.pcap is truncated"), "{}", answer.stderr);
     assert_eq!(answer.json()["epochs"], 0);
 }
 
-/// What came before is not lost with it.
+/// The captures before a bad one are not lost.
 #[test]
 fn a_bad_capture_after_a_good_one_is_an_error_and_the_good_one_is_kept() {
     let shell = Shell::new();
@@ -249,9 +249,9 @@ fn a_bad_capture_after_a_good_one_is_an_error_and_the_good_one_is_kept() {
 }
 
 #[test]
-fn strange_frames_are_counted_and_named() {
+fn unusual_frames_are_counted_and_named() {
     let shell = Shell::new();
-    // A snap length of 20 bytes: the Ethernet header and six bytes of the next.
+    // A snap length of 20 bytes: the Ethernet header and six bytes of the next header.
     let whole = frame(0, &bytes(0, 500));
     let mut snapped = pcap(Link::ETHERNET, []);
     for _ in 0..3 {
@@ -262,7 +262,7 @@ fn strange_frames_are_counted_and_named() {
     let answer = shell.run("net record snapped.pcap -o snapped --json").code(0);
     assert_eq!((&answer.json()["packets"], &answer.json()["skipped"]), (&0.into(), &3.into()));
     assert!(answer.stderr.contains("of 3 frames, these were skipped: 3 "), "{}", answer.stderr);
-    // One of 40: no whole transport header.
+    // A snap length of 40: no complete transport header.
     let mut headless = pcap(Link::ETHERNET, []);
     headless.extend([1_700_000_000u32, 0, 40, whole.len() as u32].map(u32::to_le_bytes).as_flattened());
     headless.extend(&whole[..40]);
@@ -276,7 +276,7 @@ fn strange_frames_are_counted_and_named() {
     assert!(answer.stderr.contains("1 unknown link type"), "{}", answer.stderr);
     assert!(answer.text().contains("1 frames that could not be read"), "{}", answer.text());
 
-    // Payloads of nothing, of less than a block, and the largest ones.
+    // Empty payloads, payloads shorter than a block, and the largest ones.
     let payloads = [vec![], bytes(1, 31), bytes(2, 9000), bytes(3, 65_507)];
     shell.write("sizes.pcap", pcap(Link::ETHERNET, payloads.iter().map(|payload| frame(0, payload))));
     let facts = shell.run("net record sizes.pcap -o sizes --json").ok().json();
@@ -296,7 +296,7 @@ fn strange_frames_are_counted_and_named() {
 }
 
 #[test]
-fn a_clock_that_goes_backwards_is_named_and_loses_nothing() {
+fn a_clock_that_goes_backwards_is_reported_and_loses_nothing() {
     let shell = Shell::new();
     let now = 1_700_000_000;
     shell.write("c.pcap", capture_at(&[now, now + 100, now + 30, 4_000_000_000, now + 200, 0, now + 300]));
@@ -309,7 +309,7 @@ fn a_clock_that_goes_backwards_is_named_and_loses_nothing() {
 }
 
 #[test]
-fn only_a_store_is_recorded_into() {
+fn only_a_store_or_a_new_folder_is_written_to() {
     let shell = Shell::new();
     shell.write("c.pcap", capture(10));
     std::fs::create_dir(shell.path("mine")).unwrap();
@@ -318,11 +318,11 @@ fn only_a_store_is_recorded_into() {
     assert_eq!(shell.names("mine"), ["letter.txt"]);
     shell.run("net record c.pcap -o c.pcap").refused(&["c.pcap"]);
     shell.run("net record c.pcap -o c.pcap/store").refused(&["c.pcap/store"]);
-    // Where nobody can write, whoever he is.
+    // A place that no user can write to.
     shell.run("net record c.pcap -o /proc/store").refused(&["/proc/store"]);
     std::fs::create_dir(shell.path("new")).unwrap();
     shell.run("net record c.pcap -o new/deeper/store").ok();
-    // Beside epochs there may be notes; and half an epoch is one all the same.
+    // A store may contain other files, and half an epoch still counts as one.
     shell.write("new/deeper/store/notes", "from the office");
     shell.write("new/deeper/store/00000007.epoch", "half");
     shell.run("net record c.pcap -o new/deeper/store").ok();
@@ -330,16 +330,17 @@ fn only_a_store_is_recorded_into() {
         shell.names("new/deeper/store"),
         ["00000001.epoch", "00000007.epoch", "00000008.epoch", "notes"]
     );
-    // No number is left.
+    // All numbers are in use.
     shell.write("new/deeper/store/18446744073709551615.epoch", "last");
     shell.run("net record c.pcap -o new/deeper/store").refused(&["used up"]);
 }
 
 #[test]
-fn a_disk_that_takes_no_more_is_named_and_keeps_what_it_has() {
+fn a_full_disk_is_reported_and_keeps_the_earlier_epochs() {
     let shell = Shell::new();
     shell.write("c.pcap", capture(2000));
-    // Files have 16 KiB at most here; an epoch of 100 000 bytes has less, one of all has more.
+    // Files are limited to 16 KiB; an epoch of 100 000 bytes is smaller, one of all packets is
+    // larger.
     let record = |args: &str| {
         let line =
             format!("trap '' XFSZ; ulimit -f 32; exec {} net record c.pcap -o store {args}", shell::UMBEL);
@@ -353,7 +354,7 @@ fn a_disk_that_takes_no_more_is_named_and_keeps_what_it_has() {
 }
 
 #[test]
-fn a_flood_of_forged_sources_is_named_and_bounded() {
+fn a_flood_of_forged_sources_is_reported_and_bounded() {
     let shell = Shell::new();
     let forged = (0..5000u32).map(|number| {
         let [_, _, a, b] = number.to_be_bytes();
@@ -372,24 +373,24 @@ fn a_flood_of_forged_sources_is_named_and_bounded() {
     let all = shell.run("net record c.pcap -o all --json").ok();
     let bytes_of = |answer: &shell::Answer| answer.json()["store_bytes"].as_u64().unwrap();
     assert!(bytes_of(&answer) < bytes_of(&all), "a list has its limit");
-    // A local source still has its own name.
+    // A local source is still listed.
     shell.write("excerpt", &bytes(10_003, 500)[..200]);
     let found = shell.run("net attribute store --excerpt excerpt --json").code(0).json();
     assert_eq!(found["findings"][0]["source"], "10.0.0.4");
-    // Of the others only where they went to is known.
+    // The other packets are known only by their destination.
     shell.write("excerpt", bytes(4000, 64));
     let found = shell.run("net attribute store --excerpt excerpt").code(0);
     assert!(found.text().lines().any(|line| line.starts_with("unlisted")), "{}", found.text());
 }
 
 #[test]
-fn streams_are_told_with_what_is_missing_in_them() {
+fn streams_are_reported_with_their_missing_bytes() {
     let shell = Shell::new();
     let text = bytes(1, 1000);
     let (from, to, ports) = ([10, 0, 0, 1], [192, 0, 2, 1], (1000, 80));
     let segment = |at: usize, bytes: &[u8]| tcp(from, to, ports, 1 + at as u32, "", bytes);
     let mut frames = vec![tcp(from, to, ports, 0, "S", b"")];
-    // From 400 to 500 nothing was captured.
+    // Bytes 400 to 500 were not captured.
     frames.extend(
         (0..1000).step_by(50).filter(|at| !(400..500).contains(at)).map(|at| segment(at, &text[at..at + 50])),
     );

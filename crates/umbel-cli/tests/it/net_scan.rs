@@ -45,7 +45,7 @@ fn every_occurrence_in_a_file_is_a_line() {
 }
 
 #[test]
-fn nothing_found_is_one() {
+fn the_exit_code_is_1_without_a_finding() {
     let shell = Shell::new();
     shell.write("rules", "absent\n");
     shell.write("file", "nothing of that");
@@ -57,7 +57,7 @@ fn nothing_found_is_one() {
 }
 
 #[test]
-fn signatures_that_are_no_text_are_told_in_hexadecimal() {
+fn signatures_that_are_not_text_are_printed_in_hexadecimal() {
     let shell = Shell::new();
     shell.write("hex", "DEADbeef\r\n00\n");
     shell.write("data", b"\xde\xad\xbe\xef\x00z");
@@ -67,12 +67,12 @@ fn signatures_that_are_no_text_are_told_in_hexadecimal() {
 }
 
 #[test]
-fn packets_are_searched_each_by_itself() {
+fn packets_are_searched_separately() {
     let shell = Shell::new();
     let payloads: [&[u8]; 4] = [b"an evil thing", b"", b"half of ev", b"il and evil evil"];
     let packets: Vec<_> =
         payloads.iter().zip(1..).map(|(payload, host)| packet((host, 9), payload)).collect();
-    // A frame without a packet has a number all the same.
+    // A frame that is not a packet also has a number.
     let frames = [&packets[..2], &[vec![0x99; 40]], &packets[2..]].concat();
     let whole = capture(&frames);
     shell.write("rules", "evil\n");
@@ -93,19 +93,19 @@ fn packets_are_searched_each_by_itself() {
 }
 
 #[test]
-fn a_finding_in_a_pipe_is_told_before_the_pipe_ends() {
+fn a_finding_in_a_pipe_is_printed_before_the_pipe_ends() {
     let shell = Shell::new();
     shell.write("rules", "evil\n");
     let mut process = shell.start("net scan --rules rules -");
-    process.say(capture(&[packet((1, 2), b"evil")]));
-    // The reader may want to see the head of another packet first.
-    let told = process.hear(shell::PATIENCE);
+    process.send(capture(&[packet((1, 2), b"evil")]));
+    // The reader may wait for the header of another packet first.
+    let told = process.next_line(shell::PROCESS_TIMEOUT);
     assert_eq!(told.as_deref(), Some(&b"evil\t1\t0\t10.0.0.1:53\t10.0.0.2:99\n"[..]));
     process.finish().ok();
 }
 
 #[test]
-fn what_was_asked_is_told_on_demand() {
+fn statistics_are_printed_on_request() {
     let shell = Shell::new();
     let rules: Vec<Vec<u8>> = (0..2000)
         .map(|seed| number(8 + seed as usize % 20, seed))
@@ -120,7 +120,7 @@ fn what_was_asked_is_told_on_demand() {
 }
 
 #[test]
-fn wrong_rules_are_refused_with_their_line() {
+fn invalid_rules_are_refused_with_their_line() {
     let shell = Shell::new();
     shell.write("data", "data");
     shell.write("odd", "aa\nabc\n");
@@ -144,16 +144,16 @@ proptest! {
         cases: 12, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// The naive search is the judge; files are longer than what is read at once.
+    /// Compares with a naive search; files are longer than one read.
     #[test]
-    fn files_of_any_size_are_searched_wholly(
+    fn files_of_any_size_are_searched_completely(
         seed in 0u64..1 << 24,
         size in 0usize..700_000,
         lengths in prop::collection::vec(3usize..400, 1..20),
     ) {
         let mut data = number(size, seed << 5);
         let rules: Vec<_> = lengths.iter().zip(1u64..).map(|(length, i)| number(*length, seed << 5 | i)).collect();
-        // Some across the places where one reading ends and another begins.
+        // Some findings cross the boundary between two reads.
         for (rule, i) in rules.iter().zip(0..) {
             let start = ((1 + i % 2) << 18) - rule.len() / 2 + i * 500;
             if start + rule.len() < data.len() {

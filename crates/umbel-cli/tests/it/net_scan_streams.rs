@@ -1,4 +1,5 @@
-//! Signatures in streams from the shell: found however they were split, and told with the packet in which they end.
+//! `umbel net scan --streams`: signatures are found however they were split, and reported with the
+//! packet in which they end.
 
 use crate::captures::{pcap, tcp, udp};
 use crate::shell::{self, Shell, gzip, mix, split};
@@ -6,12 +7,12 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use umbel_net::capture::Link;
 
-/// A segment from a port of 10.0.0.1 to port 80 of 10.0.0.2.
+/// Returns a segment from a port of 10.0.0.1 to port 80 of 10.0.0.2.
 fn segment(port: u16, seq: u32, flags: &str, payload: &[u8]) -> Vec<u8> {
     tcp([10, 0, 0, 1], [10, 0, 0, 2], (port, 80), seq, flags, payload)
 }
 
-/// A signature over five packets of which one came too early, beside a datagram and an end.
+/// Returns a signature over five packets, one of them early, with a datagram and a FIN.
 fn connection() -> Vec<u8> {
     let datagram = udp([10, 0, 0, 3].into(), [10, 0, 0, 4].into(), (53, 99), b"an evil thing");
     let frames = vec![
@@ -43,7 +44,7 @@ fn a_signature_is_found_however_it_was_split() {
     assert_eq!(shell.run("net scan --rules rules --streams c.pcap.gz").ok().text(), expected);
     assert_eq!(shell.run("net scan --rules rules --streams --count c.pcap").ok().text(), "2\n");
     assert!(shell.run("net scan --rules rules --streams --quiet c.pcap").ok().stdout.is_empty());
-    // Each capture has its own streams, and what is no capture is searched as ever.
+    // Each capture has its own streams, and other files are searched as usual.
     shell.write("text", "evil");
     let answer = shell.run("net scan --rules rules --streams c.pcap text c.pcap").ok();
     let of_capture = format!("c.pcap\t{IN_DATAGRAM}c.pcap\t{IN_STREAM}");
@@ -51,7 +52,7 @@ fn a_signature_is_found_however_it_was_split() {
 }
 
 #[test]
-fn what_is_missing_is_told_and_nothing_is_found_across_it() {
+fn missing_bytes_are_reported_and_nothing_is_found_across_them() {
     let shell = Shell::new();
     shell.write("rules", "evil\n");
     let frames = [segment(1, 100, "", b"an ev"), segment(1, 106, "", b"il thing")];
@@ -62,7 +63,7 @@ fn what_is_missing_is_told_and_nothing_is_found_across_it() {
         "{answer:?}"
     );
     assert!(answer.stderr.contains("streams") && answer.stderr.contains("bytes repeated"), "{answer:?}");
-    // Without TCP's header it is no segment.
+    // A packet without a TCP header is not a segment.
     let mut frame = segment(1, 100, "", b"evil");
     frame.truncate(14 + 20 + 8);
     shell.write("c.pcap", pcap(Link::ETHERNET, [frame]));
@@ -71,7 +72,7 @@ fn what_is_missing_is_told_and_nothing_is_found_across_it() {
 }
 
 #[test]
-fn bytes_that_replace_others_are_searched_as_a_packet() {
+fn overlapping_bytes_are_searched_as_a_packet() {
     let shell = Shell::new();
     shell.write("rules", "evil\n");
     let frames = [segment(1, 100, "", b"so good"), segment(1, 103, "", b"evil"), segment(1, 107, "R", b"")];
@@ -81,12 +82,12 @@ fn bytes_that_replace_others_are_searched_as_a_packet() {
 }
 
 #[test]
-fn a_finding_in_a_stream_is_told_before_the_pipe_ends() {
+fn a_finding_in_a_stream_is_printed_before_the_pipe_ends() {
     let shell = Shell::new();
     shell.write("rules", "evil\nmuch longer than the whole stream has been so far\n");
     let mut process = shell.start("net scan --rules rules --streams -");
-    process.say(pcap(Link::ETHERNET, [segment(1, 100, "", b"ev"), segment(1, 102, "", b"il")]));
-    let told = process.hear(shell::PATIENCE);
+    process.send(pcap(Link::ETHERNET, [segment(1, 100, "", b"ev"), segment(1, 102, "", b"il")]));
+    let told = process.next_line(shell::PROCESS_TIMEOUT);
     assert_eq!(told.as_deref(), Some(&b"evil\t2\t0\t10.0.0.1:1\t10.0.0.2:80\tstream 1\n"[..]));
     process.finish().ok();
 }
@@ -96,9 +97,10 @@ proptest! {
         cases: 16, rng_seed: RngSeed::Fixed(5), failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// The naive search is the judge; segments are of any size, in some disorder, and some come twice.
+    /// Compares with a naive search; segments have any size, are somewhat reordered, and some are
+    /// repeated.
     #[test]
-    fn streams_are_searched_wholly(
+    fn streams_are_searched_completely(
         seed in 0u64..1 << 24,
         sizes in prop::collection::vec(0usize..20_000, 1..4),
         lengths in prop::collection::vec(1usize..300, 1..12),
@@ -151,7 +153,7 @@ proptest! {
             }
         }
         expected.sort();
-        // A rule that comes twice counts once.
+        // A repeated rule counts once.
         expected.dedup();
         found.sort();
         prop_assert_eq!(answer.code, Some(if expected.is_empty() { 1 } else { 0 }));

@@ -1,4 +1,4 @@
-//! What `build` is told: a shape, a limit, a seed, metadata, and where the filter goes.
+//! The options of `build`: size, limit, seed, metadata and output.
 
 use crate::shell::{Shell, cells, lines};
 
@@ -14,7 +14,7 @@ fn like_makes_filters_that_can_be_united() {
     ] {
         shell.build("left", &[&["-f"], kind].concat(), &left);
         shell.build("right", "-f --like left", &right);
-        // Without --like it would have another size.
+        // Without --like the size would differ.
         shell.build("both", &[&["-f"], kind].concat(), [&left[..], &right].concat());
         shell.run("union -f left right -o union").ok();
         let [united, built] = ["union", "both"].map(|name| shell.load(name).filter);
@@ -28,7 +28,7 @@ fn like_makes_filters_that_can_be_united() {
 }
 
 #[test]
-fn a_limit_is_refused_with_a_rate_and_kept_without() {
+fn a_limit_that_contradicts_the_rate_is_refused_and_otherwise_sets_it() {
     let shell = Shell::new();
     let lines = lines(1, 0..100_000);
     for kind in ["blocked", "standard", "partitioned"] {
@@ -36,25 +36,27 @@ fn a_limit_is_refused_with_a_rate_and_kept_without() {
             let run = |args: &[&str]| {
                 shell.pipe(&[&["build", "-f", "-o", "f", "--kind", kind], size, args].concat(), &lines)
             };
-            // 100 000 keys at 1 % take 117 KiB and more.
+            // 100 000 keys at 1 % take at least 117 KiB.
             let answer = run(&["-p", "1%", "--max-bytes", "80KiB"]);
             assert!(answer.stderr.contains("at a rate of 1 % need 1"), "{}", answer.stderr);
             assert!(!shell.path("f").exists());
-            answer.refused(&["and --max-bytes allows 80.00 KiB: with so much the rate is"]);
-            // Limits that are whole lines of 64 bytes or not, and whole slices of a partitioned filter or not.
+            answer.refused(&["and --max-bytes allows 80.00 KiB: then the rate is"]);
+            // Limits that are a multiple of 64 bytes or not, and of the slices of a partitioned
+            // filter or not.
             for (limit, most) in [("80KiB", 80 << 10), ("81000", 81_000), ("90001", 90_001)] {
                 let answer = run(&["--max-bytes", limit]).code(0);
                 let facts = shell.info("f");
                 let bytes = facts["bytes"].as_u64().unwrap();
                 assert!(bytes <= most && bytes > most - 1100, "no more, and nearly as much: {facts}");
-                // What it says is what the filter has: at 6 to 7 bits per key between 3 and 8 %.
+                // The reported rate is that of the filter: with 6 to 7 bits per key between 3 and 8
+                // %.
                 let said = answer.stderr.strip_prefix("umbel: within ").expect("a warning");
                 let rate = said.split_once(" the rate is ").unwrap().1.trim_end().strip_suffix(" %").unwrap();
                 let rate: f64 = rate.parse::<f64>().unwrap() / 100.0;
                 assert!((0.03..0.08).contains(&rate), "{said}");
                 assert!((facts["fpr_now"].as_f64().unwrap() / rate - 1.0).abs() < 0.02, "{said} {facts}");
             }
-            // A limit that is no limit changes nothing.
+            // A limit that is not reached changes nothing.
             run(&["--max-bytes", "1MiB"]).ok();
             let within = shell.read("f");
             run(&[]).ok();
@@ -69,7 +71,7 @@ fn a_limit_is_refused_with_a_rate_and_kept_without() {
 #[test]
 fn policies_round_the_number_of_functions() {
     let shell = Shell::new();
-    // 500 keys at 5 % ask for 4.32 functions; 58 110 at 4 % for 4.64.
+    // 500 keys at 5 % need 4.32 functions; 58 110 at 4 % need 4.64.
     for (policy, keys, rate, hashes) in [
         ("round", "500", "5%", 4),
         ("ceil", "500", "5%", 5),
@@ -94,7 +96,7 @@ fn policies_round_the_number_of_functions() {
 }
 
 #[test]
-fn a_seed_makes_another_filter_that_needs_no_seed_to_be_asked() {
+fn a_seed_makes_a_different_filter_that_is_queried_without_it() {
     let shell = Shell::new();
     let members = lines(1, 0..20_000);
     shell.build("default", "", &members);
@@ -108,7 +110,7 @@ fn a_seed_makes_another_filter_that_needs_no_seed_to_be_asked() {
 }
 
 #[test]
-fn metadata_travels_with_the_filter() {
+fn metadata_is_stored_with_the_filter() {
     let shell = Shell::new();
     shell.build("f", "--meta source=a=b --meta note=größer --meta empty=", "a\n");
     assert_eq!(shell.info("f")["meta"], serde_json::json!({"source": "a=b", "note": "größer", "empty": ""}));
@@ -127,7 +129,7 @@ fn a_filter_goes_to_a_file_or_to_standard_output() {
         let answer = shell.pipe(&[&["build", "--meta", "a=b"], output].concat(), &members).ok();
         assert!(answer.stdout == file);
     }
-    // A file that is there is replaced only if that is said.
+    // An existing file is replaced only on request.
     shell.pipe("build -o f", "other\n").refused(&["f exists: give -f to replace it, or another name"]);
     assert!(shell.read("f") == file);
     shell.pipe("build -f -o f", "other\n").ok();
@@ -135,7 +137,7 @@ fn a_filter_goes_to_a_file_or_to_standard_output() {
 }
 
 #[test]
-fn json_tells_the_facts_of_the_filter_that_was_built() {
+fn json_describes_the_filter_that_was_built() {
     let shell = Shell::new();
     let built = shell.pipe("build -o f --json --meta a=b", lines(1, 0..20_000)).ok().json();
     let facts = shell.info("f");
@@ -155,11 +157,11 @@ fn no_lines_make_an_empty_filter_and_a_warning() {
     let answer = shell.pipe("build -o f", "").code(0);
     assert!(answer.stderr.contains("there were no lines: the filter is empty"), "{}", answer.stderr);
     assert_eq!((&shell.info("f")["count"], &shell.info("f")["fill"]), (&0.into(), &0.0.into()));
-    // With -n nothing is surprising about it.
+    // With -n there is no warning.
     shell.pipe("build -f -n 1000 -o f", "").ok();
 }
 
-/// Whoever waits for a terabyte to be read wants to know before it.
+/// Mistakes should be reported before a terabyte is read.
 #[test]
 fn mistaken_options_are_found_before_the_lines_are_read() {
     let shell = Shell::new();
@@ -178,13 +180,13 @@ fn mistaken_options_are_found_before_the_lines_are_read() {
     ] {
         println!("umbel {args}");
         let mut process = shell.start(args);
-        // Nobody writes to it, and nobody closes it: who reads it waits for ever.
+        // A pipe that is never written to or closed: a reader would wait for ever.
         let stdin = process.stdin();
         process.finish().refused(says);
         drop(stdin);
     }
     assert!(shell.names(".").is_empty());
-    // What depends on the number of keys is no mistake before that is known.
+    // An option that depends on the number of keys is not an error before the number is known.
     shell.build("f", "--kind aging --window 1000", lines(1, 0..2000));
     shell.pipe("map build --values 0..18446744073709551615 -o m", "a\t1\n").ok();
 }

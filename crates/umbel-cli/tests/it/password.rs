@@ -1,4 +1,5 @@
-//! Weak passwords through the real binary: never shown, refused by an exit code, and sealed with a secret.
+//! `umbel password`: passwords are never shown, weak ones cause an exit code, and the filter is
+//! sealed with a secret.
 
 use crate::shell::{self, Process, Shell, gzip};
 use std::io::{Read, Write};
@@ -7,9 +8,9 @@ use std::process::Stdio;
 
 const LIST: &str = "password\n123456\nqwerty\nletmein\n";
 
-/// Files, secrets and sums as someone has them who comes here for the first time.
+/// The first steps of a new user.
 #[test]
-fn a_newcomer_builds_checks_and_adds() {
+fn a_new_user_builds_checks_and_adds() {
     let shell = Shell::new();
     shell.write("common.txt", LIST);
     let built = shell.run("password build common.txt -o weak.umbel").code(0);
@@ -31,7 +32,7 @@ fn a_newcomer_builds_checks_and_adds() {
     shell.pipe("password add weak.umbel", "correct horse battery staple\n").ok();
     assert_eq!(shell.pipe("password check weak.umbel", "correct horse battery staple\n").text(), "1: weak\n");
     shell.pipe("password check weak.umbel", LIST).code(1);
-    // Built once more, it keeps its secret, and says so; nothing is made.
+    // Built again, the filter keeps its secret and reports that; no other secret is made.
     let key = shell.read("weak.umbel.key");
     let again = shell.run("password build common.txt -f -o weak.umbel").code(0);
     assert_eq!(again.stderr, "umbel: used the secret that was there, weak.umbel.key\n");
@@ -40,7 +41,7 @@ fn a_newcomer_builds_checks_and_adds() {
 }
 
 #[test]
-fn no_answer_and_no_message_shows_a_password() {
+fn no_output_and_no_message_shows_a_password() {
     let shell = Shell::new();
     let secret = "Zwölf-Boxkämpfer-4711";
     shell.write("list", format!("{secret}\n"));
@@ -74,25 +75,25 @@ fn no_answer_and_no_message_shows_a_password() {
 }
 
 #[test]
-fn candidates_are_answered_as_they_come() {
+fn candidates_are_checked_as_they_arrive() {
     let shell = Shell::new();
     shell.pipe("password build -o weak.umbel", LIST).code(0);
     let mut check = shell.start("password check weak.umbel");
     for (candidate, answer) in
         [("letmein", "1: weak\n"), ("hunter-2-and-more", "2: ok\n"), ("qwerty", "3: weak\n")]
     {
-        check.say(format!("{candidate}\n"));
-        assert_eq!(check.hear(shell::PATIENCE).as_deref(), Some(answer.as_bytes()));
+        check.send(format!("{candidate}\n"));
+        assert_eq!(check.next_line(shell::PROCESS_TIMEOUT).as_deref(), Some(answer.as_bytes()));
     }
     check.finish().code(1);
-    // The first weak one is enough.
+    // With -q, the first weak one ends the check.
     let quiet = shell.pipe("password check -q weak.umbel", "good one\nletmein\nanother\n").code(1);
     assert_eq!((quiet.text(), &quiet.stderr[..]), ("", ""));
     assert_eq!(shell.pipe("password check -q weak.umbel", "good one\nanother\n").ok().text(), "");
 }
 
 #[test]
-fn whatever_goes_wrong_no_password_is_accepted() {
+fn after_any_error_no_password_is_accepted() {
     let shell = Shell::new();
     shell.pipe("password build -o weak.umbel", LIST).code(0);
     shell.run("key new other --hash sealed").ok();
@@ -123,7 +124,7 @@ fn whatever_goes_wrong_no_password_is_accepted() {
 }
 
 #[test]
-fn who_reads_no_answers_is_told_by_the_exit_code() {
+fn the_exit_code_is_correct_if_the_output_is_closed() {
     let shell = Shell::new();
     shell.pipe("password build -o weak.umbel", LIST).code(0);
     for (candidates, code) in [("good one\nletmein\n", 1), ("good one\n", 0)] {
@@ -139,7 +140,7 @@ fn who_reads_no_answers_is_told_by_the_exit_code() {
 }
 
 #[test]
-fn a_secret_may_be_just_its_bytes() {
+fn a_secret_may_be_raw_bytes() {
     let shell = Shell::new();
     let raw: Vec<u8> = (0..32).map(|byte: u8| byte.wrapping_mul(37) ^ 0xa5).collect();
     shell.write("key", &raw);
@@ -149,7 +150,7 @@ fn a_secret_may_be_just_its_bytes() {
     shell.pipe("password check weak.umbel --key-file key", "letmein\n").code(1);
     shell.pipe("password check weak.umbel --key-file key", "correct horse battery staple\n").ok();
     assert_eq!(shell.info("weak.umbel")["hash"], "sealed");
-    // For every filter, not for passwords alone; and nothing shorter or longer.
+    // For every filter, not only for passwords; and only with the exact length.
     shell.pipe("build --key-file key -o f", "a\n").ok();
     assert_eq!(shell.pipe("check --key-file key f", "a\n").ok().text(), "a\n");
     for wrong in [&raw[..31], &[&raw[..], b"\n"].concat()] {
@@ -160,11 +161,11 @@ fn a_secret_may_be_just_its_bytes() {
     shell.pipe("password build -o k.umbel --key-file keyed", LIST).ok();
     shell.pipe("password check k.umbel --key-file keyed", "letmein\n").code(1);
     shell.pipe("password build --key-file key", LIST).code(0);
-    shell.pipe("password build", LIST).refused(&["say with -o where it goes"]);
+    shell.pipe("password build", LIST).refused(&["name it with -o"]);
 }
 
 #[test]
-fn both_sides_normalise_alike_and_the_filter_says_how() {
+fn build_and_check_normalise_alike_as_recorded_in_the_filter() {
     let shell = Shell::new();
     shell.write("list", "cafe\u{301}\nPassword1\n\u{fb01}nance\n\\xff\n");
     shell.run("password build list --unsealed -o exact.umbel").ok();
@@ -182,16 +183,16 @@ fn both_sides_normalise_alike_and_the_filter_says_how() {
     let added = shell.pipe("password add folded.umbel", "STRASSE\n").code(0);
     assert!(added.stderr.contains("folded.umbel is not sealed"), "{}", added.stderr);
     shell.pipe("password check folded.umbel", "straße\n").code(1);
-    // Bytes that are no text are candidates too.
+    // Bytes that are not text are candidates too.
     shell.pipe("password add folded.umbel", b"\xff\xfe\n").code(0);
     shell.pipe("password check folded.umbel", b"\xff\xfe\n").code(1);
     shell.pipe("password check folded.umbel", b"\xff\xfd\n").ok();
-    // What was written into the filter stays there.
+    // The filter keeps its record of the form.
     assert_eq!(shell.info("folded.umbel")["meta"]["password"], "nfkc fold-case");
 }
 
 #[test]
-fn a_slow_hash_is_kept_in_the_filter_and_followed() {
+fn a_slow_hash_is_recorded_in_the_filter_and_used_by_check() {
     let shell = Shell::new();
     shell.pipe("password build --slow --cost 64KiB -o slow.umbel", LIST).code(0);
     let mark = shell.info("slow.umbel")["meta"]["password-slow"].as_str().unwrap().to_owned();
@@ -200,7 +201,7 @@ fn a_slow_hash_is_kept_in_the_filter_and_followed() {
     shell.pipe("password check slow.umbel", "correct horse\n").ok();
     shell.pipe("password add slow.umbel", "correct horse\n").ok();
     shell.pipe("password check slow.umbel", "correct horse\n").code(1);
-    // By default it takes so long that a few are enough.
+    // The default cost is so high that a few words are enough for the test.
     shell.pipe("password build --slow -o slower.umbel", "letmein\n").code(0);
     shell.pipe("password check slower.umbel", "letmein\n").code(1);
     shell.pipe("password build --cost 64KiB -o x", LIST).refused(&["--slow"]);
@@ -215,7 +216,7 @@ const HASHES: &str = "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:9659365\r\n\
                       B7A875FC1EA228B9061041B7CEC4BD3C52AB3CE3:3\r\n";
 
 #[test]
-fn leaked_lists_of_hashes_are_taken_as_they_are() {
+fn leaked_lists_of_hashes_are_used_as_they_are() {
     let shell = Shell::new();
     shell.write("pwned.txt", HASHES);
     shell.write("pwned.txt.gz", gzip(HASHES));
@@ -242,7 +243,7 @@ fn leaked_lists_of_hashes_are_taken_as_they_are() {
 }
 
 #[test]
-fn a_range_is_what_the_service_answers_and_its_client_needs_no_more() {
+fn a_range_has_the_format_of_the_service_and_suffices_for_its_client() {
     let shell = Shell::new();
     shell.write("pwned.txt", HASHES);
     let suffix = "1E4C9B93F3F0682250B6CF8331B7EE68FD8:9659365";
@@ -258,9 +259,9 @@ fn a_range_is_what_the_service_answers_and_its_client_needs_no_more() {
     shell.pipe("password check --range missing.txt", "other\n").refused(&["missing.txt"]);
 }
 
-/// A prompt is on the terminal, and what is typed is not.
+/// The prompt is shown on the terminal, the typed password is not.
 #[test]
-fn on_a_terminal_a_password_is_asked_for_without_showing_it() {
+fn on_a_terminal_a_password_is_prompted_for_without_showing_it() {
     let shell = Shell::new();
     shell.pipe("password build -o weak.umbel", LIST).code(0);
     for (typed, code, answer) in [("letmein\n", 1, "weak"), ("tr0ub4dor and three\n", 0, "ok")] {
@@ -279,7 +280,7 @@ fn on_a_terminal_a_password_is_asked_for_without_showing_it() {
             shown.extend_from_slice(&bytes[..count]);
         }
         user.write_all(typed.as_bytes()).unwrap();
-        // When the last one closes its end, a terminal reports an error instead of the end.
+        // A terminal whose last writer has closed it reports an error instead of the end.
         let _ = user.read_to_end(&mut shown);
         let process = process.finish();
         let shown = String::from_utf8(shown).unwrap();
@@ -290,7 +291,7 @@ fn on_a_terminal_a_password_is_asked_for_without_showing_it() {
 }
 
 #[test]
-fn a_list_larger_than_the_filter_is_said_and_files_are_whole_or_not_there() {
+fn an_overfull_filter_causes_a_warning_and_files_are_complete_or_absent() {
     let shell = Shell::new();
     shell.write("many", shell::lines(1, 0..30_000));
     let small = shell.run("password build -n 1000 many -o small.umbel --unsealed").code(0);
@@ -304,9 +305,9 @@ fn a_list_larger_than_the_filter_is_said_and_files_are_whole_or_not_there() {
     shell.pipe("password add fit.umbel --key-file missing", "x\n").failed(&["missing"]);
 }
 
-/// What is kept in another form cannot be found in a filter that is said to be of this one.
+/// A word in another form cannot be found in a filter that records this one.
 #[test]
-fn filters_of_different_forms_are_not_taken_together() {
+fn filters_of_different_forms_are_not_combined() {
     let shell = Shell::new();
     shell.run("key new key --hash sealed").ok();
     for (name, options) in [
@@ -330,7 +331,7 @@ fn filters_of_different_forms_are_not_taken_together() {
         shell.run(&format!("intersect --key-file key {pair} -o x")).refused(&["the same form", says]);
         shell.run(&format!("compare --key-file key {pair}")).refused(&["the same form", says]);
     }
-    // Where they are alike they stay what they are, whatever is done to them.
+    // Filters of the same form can be combined, and keep their form.
     shell.run("union --key-file key words more -o united").ok();
     shell.run("intersect --key-file key words more -o common").ok();
     shell.run("compare --key-file key words more").ok();
@@ -344,7 +345,7 @@ fn filters_of_different_forms_are_not_taken_together() {
 }
 
 #[test]
-fn a_secret_goes_only_if_its_filter_did_not_come() {
+fn a_new_secret_is_removed_only_if_its_filter_was_not_written() {
     let shell = Shell::new();
     shell.write("common.txt", LIST);
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
@@ -357,7 +358,7 @@ fn a_secret_goes_only_if_its_filter_did_not_come() {
 }
 
 #[test]
-fn a_secret_of_somebody_else_is_used_with_a_warning() {
+fn the_secret_of_another_user_is_used_with_a_warning() {
     let shell = Shell::new();
     shell.run("key new weak.umbel.key --hash sealed").ok();
     // Only root can give files away.
@@ -367,9 +368,9 @@ fn a_secret_of_somebody_else_is_used_with_a_warning() {
     assert_eq!(built.stderr, format!("umbel: used the secret that was there, weak.umbel.key{known}\n"));
 }
 
-/// Taken for words they would make a filter that lets every password through.
+/// Mistaken for words, hashes would make a filter that accepts every password.
 #[test]
-fn lists_of_something_else_are_not_taken_for_words() {
+fn lists_of_hashes_are_not_mistaken_for_words() {
     let shell = Shell::new();
     let ntlm = "8846F7EAEE8FB117AD06BDD830B7586C";
     let other = "31d6cfe0d16ae931b73c59d7e0c089c0";
@@ -393,7 +394,7 @@ fn lists_of_something_else_are_not_taken_for_words() {
         shell.run("password add --words weak.umbel list").code(0);
         std::fs::remove_file(shell.path("weak.umbel")).unwrap();
     }
-    // Words may be of such digits too, as long as not all of them are.
+    // Words may consist of such digits, if not all of them do.
     for list in [format!("{ntlm}\n"), format!("{ntlm}\nletmein\n"), format!("letmein\n{ntlm}:3\n")] {
         shell.pipe("password build --unsealed -f -o weak.umbel", &list).ok();
         let answer = shell.pipe("password check weak.umbel", &list).code(1);
@@ -402,7 +403,7 @@ fn lists_of_something_else_are_not_taken_for_words() {
 }
 
 #[test]
-fn what_holds_nothing_accepts_nothing() {
+fn a_list_without_words_is_an_error() {
     let shell = Shell::new();
     for (list, args) in [("", ""), ("\n\r\n\n", ""), ("", "-n 1000")] {
         shell
@@ -413,12 +414,12 @@ fn what_holds_nothing_accepts_nothing() {
     }
     shell
         .pipe("password build --min-count 1e9 -o weak.umbel", HASHES)
-        .refused(&["found so often", "--min-count"]);
+        .refused(&["has such a high count", "--min-count"]);
     assert_eq!(shell.names("."), ["list"]);
 }
 
 #[test]
-fn other_commands_leave_the_form_of_passwords_alone() {
+fn other_commands_keep_the_form_of_passwords() {
     let shell = Shell::new();
     shell.pipe("password build -o weak.umbel", LIST).code(0);
     shell.pipe("build --kind counting --meta password=nfkc -o counting.umbel", LIST).ok();

@@ -1,6 +1,6 @@
-//! Whoever is at the other end may go, be silent, or be a terminal: the program ends in good order.
+//! The other end of a pipe may close, be silent, or be a terminal: the program ends properly.
 
-use crate::shell::{PATIENCE, Process, Shell, lines, terminal};
+use crate::shell::{PROCESS_TIMEOUT, Process, Shell, lines, terminal};
 use std::io::{self, Write};
 use std::thread;
 
@@ -12,7 +12,7 @@ fn prepared() -> Shell {
 }
 
 #[test]
-fn whoever_has_seen_enough_may_go_without_a_word() {
+fn a_closed_output_is_not_an_error() {
     let shell = prepared();
     for arguments in [
         "check filter lines",
@@ -37,7 +37,7 @@ fn whoever_has_seen_enough_may_go_without_a_word() {
         "--version",
     ] {
         println!("umbel {arguments}");
-        // Nobody reads, from the start.
+        // The output is closed from the start.
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         Process::start(shell.command(arguments).stdout(writer)).finish().ok();
@@ -45,7 +45,7 @@ fn whoever_has_seen_enough_may_go_without_a_word() {
 }
 
 #[test]
-fn a_long_answer_ends_when_its_reader_goes() {
+fn a_long_output_ends_when_it_is_closed() {
     let shell = prepared();
     for arguments in
         ["check filter", "check -v filter", "check -j 1 --line-buffered filter", "uniq", "uniq -j 1"]
@@ -53,12 +53,12 @@ fn a_long_answer_ends_when_its_reader_goes() {
         println!("umbel {arguments}");
         let mut process = shell.start(arguments);
         let mut stdin = process.stdin();
-        // Without an end: only the loss of its reader ends the program.
+        // Endless input: only the closed output ends the program.
         let writer = thread::spawn(move || {
             let mut starts = (0..).step_by(1000);
             starts.find_map(|start| stdin.write_all(&lines(1, start..start + 1000)).err())
         });
-        process.hear(PATIENCE).expect("an answer");
+        process.next_line(PROCESS_TIMEOUT).expect("an answer");
         drop(process.child().stdout.take());
         process.finish().ok();
         assert_eq!(writer.join().unwrap().expect("no last line").kind(), io::ErrorKind::BrokenPipe);
@@ -66,7 +66,7 @@ fn a_long_answer_ends_when_its_reader_goes() {
 }
 
 #[test]
-fn lines_that_nobody_has_seen_are_new_again_next_time() {
+fn lines_that_were_not_printed_are_new_again_next_time() {
     let shell = prepared();
     let before = shell.read("filter");
     let (reader, writer) = io::pipe().unwrap();
@@ -78,7 +78,7 @@ fn lines_that_nobody_has_seen_are_new_again_next_time() {
 }
 
 #[test]
-fn answers_come_while_the_input_is_still_open() {
+fn lines_are_printed_while_the_input_is_still_open() {
     let shell = prepared();
     let member = lines(1, 7..8);
     for (arguments, asked, answer) in [
@@ -87,25 +87,25 @@ fn answers_come_while_the_input_is_still_open() {
         ("uniq", b"x\n", b"x\n"),
     ] {
         let mut process = shell.start(arguments);
-        process.say(asked);
-        assert_eq!(process.hear(PATIENCE).expect("an answer"), answer, "{arguments}");
+        process.send(asked);
+        assert_eq!(process.next_line(PROCESS_TIMEOUT).expect("an answer"), answer, "{arguments}");
         process.finish().code(0);
     }
 }
 
 #[test]
-fn a_quiet_question_is_answered_though_another_input_is_silent() {
+fn a_quiet_check_ends_although_another_input_is_silent() {
     let shell = prepared();
     for threads in [1, 2, 8] {
         let mut process = shell.start(&format!("check -q -j {threads} filter lines -"));
-        // Open until the end, and never written to.
+        // A pipe that is open until the end, and never written to.
         let _stdin = process.stdin();
         process.finish().ok();
     }
 }
 
 #[test]
-fn a_terminal_on_which_nobody_types_is_a_hint_and_not_a_wait() {
+fn a_terminal_as_input_causes_a_hint_instead_of_waiting() {
     let shell = prepared();
     let before = shell.contents(".");
     for arguments in ["build -o new", "add filter", "check filter", "uniq", "build -n 1000 -F 2 -o new"] {
@@ -115,10 +115,10 @@ fn a_terminal_on_which_nobody_types_is_a_hint_and_not_a_wait() {
         answer.refused(&["there are no lines to read", "name a file", "| umbel"]);
         assert!(shell.contents(".") == before);
     }
-    // Who wants to type says so.
+    // `-` reads the terminal.
     let (mut user, program) = terminal();
     let typing = Process::start(shell.command("check filter -").stdin(program));
-    // A line, and the key that ends the input.
+    // A line, and Ctrl-D.
     user.write_all(&[lines(1, 7..8), vec![4]].concat()).unwrap();
     assert_eq!(typing.finish().ok().stdout, lines(1, 7..8));
 }
@@ -138,7 +138,7 @@ fn a_secret_may_come_through_a_pipe() {
     let shell = prepared();
     shell.run("key new secret").ok();
     shell.run("build -n 1000 --key-file secret -o locked lines").ok();
-    // Both filters need it, and it can be read only once.
+    // Both filters need the secret, which can be read only once.
     let arguments = "union --key-file /dev/stdin locked locked -o both";
     shell.pipe(arguments, shell.read("secret")).ok();
     assert_eq!(shell.run("check -c --key-file secret both lines").ok().text(), "1000\n");

@@ -1,4 +1,4 @@
-//! `plan` finds what is missing from what is known, as the formulas have it, and `build` builds exactly that.
+//! `plan` computes the missing parameters by the formulas, and `build` builds exactly that filter.
 
 use crate::shell::{Shell, number};
 use serde_json::Value;
@@ -9,7 +9,7 @@ fn plan(args: &[&str]) -> Value {
 }
 
 #[test]
-fn a_known_example_comes_out() {
+fn a_known_example_is_reproduced() {
     let facts = plan(&["-n", "58110", "-p", "0.04", "--kind", "standard"]);
     assert_eq!((&facts["kind"], &facts["capacity"]), (&"standard".into(), &58_110.into()));
     assert_eq!((&facts["bits"], &facts["hashes"]), (&389_318.into(), &5.into()));
@@ -32,7 +32,8 @@ fn a_large_filter_is_planned_at_once() {
     }
 }
 
-/// The rate of k functions on m bits with n keys, by the textbook; a blocked filter has more.
+/// Returns the textbook rate of k functions on m bits with n keys; a blocked filter has a higher
+/// one.
 fn textbook(kind: &str, facts: &Value) -> f64 {
     let [m, k, n] = ["bits", "hashes", "capacity"].map(|name| number(facts, name));
     match kind {
@@ -42,7 +43,7 @@ fn textbook(kind: &str, facts: &Value) -> f64 {
 }
 
 #[test]
-fn any_sufficient_subset_gives_the_rest() {
+fn any_sufficient_subset_determines_the_rest() {
     for (kind, hashes) in [
         ("standard", &["1", "5", "8", "13"][..]),
         ("partitioned", &["1", "5", "8", "13"]),
@@ -67,7 +68,7 @@ fn any_sufficient_subset_gives_the_rest() {
                 let has = |name: &str| known.iter().any(|[option, _]| *option == name);
                 let answer = Shell::new().run(&[&["plan", "--json"], &args[..]].concat());
                 if has("-n") && has("-p") && has("-m") && has("-k") && answer.code == Some(2) {
-                    // All four may contradict each other: then it says how.
+                    // All four may contradict each other; then the error says how.
                     assert!(answer.stderr.contains("1000000"), "{args:?}: {}", answer.stderr);
                     continue;
                 }
@@ -80,11 +81,12 @@ fn any_sufficient_subset_gives_the_rest() {
                     assert_eq!(facts["hashes"].to_string(), k[1], "{args:?}");
                 }
                 if has("-m") {
-                    // Whole lines, of a number that can be folded, or slices of the same length.
+                    // Whole cache lines, in a number that can be folded, or slices of the same
+                    // length.
                     assert!((number(&facts, "bits") / 16e6 - 1.0).abs() < 1e-3, "{args:?}: {facts}");
                 }
                 if has("-p") {
-                    // The number of functions is whole, so that the rate may be missed by a little.
+                    // The number of functions is whole, so the rate may be missed slightly.
                     assert!(rate <= 0.0102, "{args:?}: {facts}");
                 }
                 if has("-p") && known.len() == 2 {
@@ -99,9 +101,9 @@ fn any_sufficient_subset_gives_the_rest() {
             }
             for known in [&[p][..], &[k], &[p, k], &[]] {
                 let args = [&["plan", "--kind", kind], &known.concat()[..]].concat();
-                Shell::new().run(&args).refused(&["say how many keys (-n) or how many bits (-m)"]);
+                Shell::new().run(&args).refused(&["give the number of keys (-n) or of bits (-m)"]);
             }
-            // Without a rate it is the one that build takes.
+            // Without a rate, the default of `build` is used.
             for size in [n, m] {
                 let args = [&["--kind", kind], &size[..]].concat();
                 assert_eq!(plan(&args), plan(&[&args[..], &["-p", "1%"]].concat()));
@@ -112,7 +114,7 @@ fn any_sufficient_subset_gives_the_rest() {
 }
 
 #[test]
-fn what_is_planned_is_what_is_built() {
+fn the_filter_built_is_as_planned() {
     let shell = Shell::new();
     for kind in ["blocked", "standard", "partitioned"] {
         for (capacity, rate) in
@@ -128,7 +130,8 @@ fn what_is_planned_is_what_is_built() {
                 for name in ["kind", "hashes", "bytes", "capacity", "fpr_target"] {
                     assert_eq!(plan[name], facts[name], "{name}: {plan} {facts}");
                 }
-                // A standard filter uses the rest of its last word too, and slices are of whole bytes.
+                // A standard filter uses the rest of its last word too, and slices consist of whole
+                // bytes.
                 let (planned, slices) = (plan["bits"].as_u64().unwrap(), plan["hashes"].as_u64().unwrap());
                 let whole = match plan["kind"].as_str() {
                     Some("standard") => planned.next_multiple_of(64),
@@ -154,7 +157,7 @@ fn kinds_are_compared_side_by_side() {
 
 /// Sets have neither values nor multiplicities.
 #[test]
-fn what_only_maps_and_multisets_have_is_not_compared() {
+fn options_of_maps_and_multisets_are_not_for_comparisons() {
     let shell = Shell::new();
     for option in ["--values", "--keys", "--groups", "--levels"] {
         shell.run(&["plan", "--compare", "-n", "1e6", option, "5"]).refused(&[
@@ -166,7 +169,7 @@ fn what_only_maps_and_multisets_have_is_not_compared() {
 }
 
 #[test]
-fn what_a_kind_can_do_is_told() {
+fn the_capabilities_of_a_kind_are_listed() {
     let shell = Shell::new();
     for (kind, can) in [
         ("fuse", "answer only"),
@@ -181,7 +184,7 @@ fn what_a_kind_can_do_is_told() {
 }
 
 #[test]
-fn a_small_blocked_filter_is_planned_as_what_is_built_instead() {
+fn a_small_blocked_filter_is_planned_as_the_kind_built_instead() {
     assert_eq!(plan(&["-n", "1000", "-p", "1%", "--kind", "blocked"])["kind"], "standard");
     let told = Shell::new().run("plan -n 1000 -p 1%").ok();
     assert!(

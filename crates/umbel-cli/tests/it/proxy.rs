@@ -1,4 +1,5 @@
-//! `umbel proxy` through the real binary: it says where it is, shares with others, ends when told, and survives being killed.
+//! `umbel proxy` as a process: it reports its address, shares its cache with peers, stops at a
+//! signal, and survives being killed.
 
 use crate::client::{self, Connection, ask, get};
 use crate::origin::{Origin, Reply, response};
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use umbel_cache::{CacheKey, Update, View};
 
-/// A proxy of its own process, which ends with this.
+/// A proxy process that ends with this value.
 struct Proxy {
     address: SocketAddr,
     child: Child,
@@ -33,7 +34,7 @@ impl Proxy {
             .by_ref()
             .find_map(|line| Some(line.strip_prefix("umbel: listening at http://")?.to_owned()));
         let address = address.expect("it listens").parse().unwrap();
-        // Whoever runs it reads what it says.
+        // Drain standard error, so that the proxy never blocks on it.
         std::thread::spawn(move || lines.for_each(drop));
         Proxy { address, child }
     }
@@ -55,7 +56,7 @@ impl Drop for Proxy {
     }
 }
 
-/// A page that tells which it is wherever one looks, as long as its number says.
+/// Returns a page that repeats its path, of the length that the path says.
 fn page(path: &str) -> Vec<u8> {
     let number: usize = path.trim_start_matches('/').parse().unwrap();
     let length = if number.is_multiple_of(10) { 150_000 } else { number * 37 % 5000 };
@@ -69,7 +70,7 @@ fn pages() -> Origin {
 }
 
 #[test]
-fn it_shares_and_ends_when_told() {
+fn proxies_share_pages_and_stop_at_a_signal() {
     let origin = pages();
     let folders: [_; 2] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
     let first = Proxy::start(folders[0].path(), &["--max-cache", "10MiB", "--allow", "192.0.2.0/24"]);
@@ -91,7 +92,7 @@ fn it_shares_and_ends_when_told() {
 }
 
 #[test]
-fn whoever_is_being_answered_is_answered_before_the_end() {
+fn requests_in_progress_are_finished_before_the_end() {
     let origin = Origin::start(|_| {
         std::thread::sleep(Duration::from_millis(500));
         Reply::Send(response("200 OK", &[], b"late"))
@@ -108,13 +109,14 @@ fn whoever_is_being_answered_is_answered_before_the_end() {
     }
     assert_eq!(proxy.end(Signal::TERM).code(), Some(0));
     assert_eq!(asking.join().unwrap(), "late");
-    // Nobody waits for those who ask for nothing.
+    // Idle connections do not delay the end.
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
 }
 
-/// 50 times in the midst of it: whatever is given afterwards is whole, and the summary is of what is there.
+/// The proxy is killed 50 times during requests: every response afterwards is complete, and the
+/// summary describes the stored pages.
 #[test]
-fn after_a_kill_every_page_is_whole_and_the_summary_is_of_these() {
+fn after_a_kill_every_page_is_complete_and_the_summary_matches() {
     let origin = pages();
     let folder = tempfile::tempdir().unwrap();
     let (hits, answers) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -163,13 +165,13 @@ fn after_a_kill_every_page_is_whole_and_the_summary_is_of_these() {
         }
     }
     assert_eq!(here, view.key_count());
-    // And says little of what is not: 16 bits for each, one in four hundred.
+    // The summary has few false positives: 16 bits per page, one in four hundred.
     let wrong =
         (0..1000).filter(|i| view.contains(&CacheKey::from_url(&origin.url(&format!("/none/{i}"))))).count();
     assert!(wrong <= 10, "{wrong} of 1000");
 }
 
-/// What a proxy gives that may be killed meanwhile.
+/// Fetches a page from a proxy that may be killed meanwhile.
 fn try_get(proxy: SocketAddr, url: &str) -> Option<client::Response> {
     let stream = std::net::TcpStream::connect(proxy).ok()?;
     let mut connection = Connection::of(stream);
@@ -178,11 +180,11 @@ fn try_get(proxy: SocketAddr, url: &str) -> Option<client::Response> {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_a_reason() {
+fn invalid_options_are_refused_with_a_reason() {
     let shell = Shell::new();
     let folder = tempfile::tempdir().unwrap();
     let running = Proxy::start(folder.path(), &[]);
-    // What belongs to somebody is not taken for a cache, and cleaned.
+    // A directory with other files is not used and cleaned as a cache.
     std::fs::create_dir_all(shell.path("mail/new")).unwrap();
     shell.write("mail/new/letter", "dear");
     let taken = running.address.to_string();

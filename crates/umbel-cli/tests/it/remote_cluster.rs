@@ -1,6 +1,6 @@
-//! `umbel push`, `pull` and `shard` on a cluster whose slots move meanwhile.
+//! `umbel push`, `pull` and `shard` on a cluster whose slots are moving.
 
-use crate::remote::{cluster, command, fails, succeeds, text, umbel};
+use crate::remote::{cluster, command, fails, save_filter, succeeds, text, umbel};
 use crate::shell::Process;
 use crate::support::{Answer, Server, items, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
@@ -8,7 +8,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, channel};
-use umbel::{AnyFilter, Kind, Spec, file};
 
 /// A slot on its way from one server to another, in the steps of `redis-cli --cluster reshard`.
 struct Migration<'a> {
@@ -36,7 +35,7 @@ impl<'a> Migration<'a> {
         assert_eq!(self.source.client().ask(&migrate), Answer::Word("OK".into()));
     }
 
-    /// Gives the slot to its new server.
+    /// Assigns the slot to its new server.
     fn finish(self) {
         let owner = format!("NODE {}", node(self.target));
         self.set_slot(self.target, &owner);
@@ -49,37 +48,33 @@ impl<'a> Migration<'a> {
     }
 }
 
-/// The index of the server that a slot belongs to in a new cluster.
+/// Returns the index of the server that owns a slot in a new cluster.
 fn owner(slot: i64) -> usize {
     [5461, 10923].partition_point(|first| *first <= slot)
 }
 
-/// The name of a server in its cluster.
+/// Returns the name of a server in its cluster.
 fn node(server: &Server) -> String {
     String::from_utf8(server.client().ask("CLUSTER MYID").bytes().to_vec()).unwrap()
 }
 
-/// Stops a process, or lets it go on.
+/// Stops a process, or lets it continue.
 fn signal(process: &mut Process, signal: Signal) {
     assert_eq!(process.child().try_wait().unwrap(), None, "it has ended too early");
     kill_process(Pid::from_child(process.child()), signal).unwrap();
 }
 
 #[test]
-fn a_push_goes_on_while_its_slot_moves() {
+fn a_push_continues_while_its_slot_moves() {
     let folder = tempfile::tempdir().unwrap();
     let (path, back) = (folder.path().join("large.umbel"), folder.path().join("back.umbel"));
-    let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(160_000_000, 0.01).unwrap()).unwrap();
-    let keys: Vec<String> = items("k", 0..1000);
-    filter.insert_batch(&keys).unwrap();
-    file::save(&path, &filter, &file::Options::default()).unwrap();
-    drop(filter);
+    let keys = save_filter(&path, 160_000_000, 1000);
     let length = path.metadata().unwrap().len() as i64;
     assert!(length > 180_000_000, "{length}");
 
     let servers = cluster();
     let address = |server: &Server| format!("redis://127.0.0.1:{}/large", server.port);
-    // A second connection to the server that has the slot, or is about to get it.
+    // Queries the server that has the slot, or is about to get it, on a second connection.
     let arrived = |server: &Server| {
         let mut client = server.client();
         client.ask("ASKING");
@@ -101,7 +96,7 @@ fn a_push_goes_on_while_its_slot_moves() {
     let before = arrived(target);
     assert!((20_000_000..length).contains(&before), "{before} of {length} bytes before the move");
 
-    // The slot is the source's, and the key is not: ASK.
+    // The slot belongs to the source, but the key has moved: ASK.
     signal(&mut pushing, Signal::CONT);
     wait_for("pieces at the new server", || arrived(target) > before + 10_000_000);
     signal(&mut pushing, Signal::STOP);
@@ -109,7 +104,7 @@ fn a_push_goes_on_while_its_slot_moves() {
     assert!(during < length, "{during} of {length} bytes during the move");
     migration.finish();
 
-    // The slot is the target's: MOVED.
+    // The slot belongs to the target: MOVED.
     signal(&mut pushing, Signal::CONT);
     pushing.finish().ok();
     assert_eq!(target.client().ask_with("BF.MEXISTS large", &keys).integers(), vec![1; keys.len()]);
@@ -119,7 +114,7 @@ fn a_push_goes_on_while_its_slot_moves() {
 }
 
 #[test]
-fn a_filter_in_shards_is_whole_while_its_slots_move() {
+fn a_sharded_filter_is_complete_while_its_slots_move() {
     let folder = tempfile::tempdir().unwrap();
     let lines = |name: &str, range| {
         let path = folder.path().join(name);
@@ -147,8 +142,9 @@ fn a_filter_in_shards_is_whole_while_its_slots_move() {
     succeeds(&["shard", "delete", &address]);
 }
 
-/// A server that responds to every command with the next of these lines, and to the rest with the last; and the names of the
-/// commands that it got. Each line may have the port of the server in it.
+/// Starts a server that responds to each command with the next of these lines, and then always with
+/// the last. PORT in a line stands for the port of the server. Returns the port and the names of
+/// the commands received.
 fn responding(responses: Vec<&'static str>) -> (u16, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (port, (sender, commands)) = (listener.local_addr().unwrap().port(), channel());
@@ -180,7 +176,7 @@ fn a_command_that_a_cluster_postpones_is_repeated() {
 }
 
 #[test]
-fn a_cluster_that_redirects_for_ever_is_an_error() {
+fn endless_redirects_of_a_cluster_are_an_error() {
     for redirect in ["-MOVED 1 127.0.0.1:PORT", "-MOVED 1 :PORT"] {
         let (port, commands) = responding(vec![redirect]);
         let said = fails(&["pull", &format!("redis://127.0.0.1:{port}/f"), "-o", "none"]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// An authority and certificates that it has signed.
+/// A certificate authority, and certificates that it has signed.
 struct Certificates {
     folder: TempDir,
 }
@@ -45,7 +45,8 @@ impl Certificates {
     }
 }
 
-/// Opens a second port of a server, with TLS. None if the server was built without it, as Valkey was that comes by pip.
+/// Opens a second port of a server, with TLS. Returns `None` if the server was built without it,
+/// like Valkey from pip.
 fn open_tls_port(server: &Server, certificates: &Certificates, clients: &str) -> Option<u16> {
     let mut client = server.client();
     if client.ask("CONFIG GET tls-port").array().is_empty() {
@@ -66,7 +67,7 @@ fn open_tls_port(server: &Server, certificates: &Certificates, clients: &str) ->
     Some(port.unwrap_or_else(|| panic!("no port with TLS: {}", server.log())))
 }
 
-/// A filter of three lines.
+/// Builds a filter of three lines.
 fn fruit(folder: &Path) -> PathBuf {
     let (lines, filter) = (folder.join("fruit"), folder.join("fruit.umbel"));
     std::fs::write(&lines, "apple\npear\nplum\n").unwrap();
@@ -75,7 +76,7 @@ fn fruit(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_filter_goes_to_a_server_and_back_over_tls() {
+fn a_filter_is_sent_and_fetched_over_tls() {
     let Some(certificates) = Certificates::create() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (filter, back) = (fruit(folder.path()), folder.path().join("back.umbel"));
@@ -126,9 +127,9 @@ fn a_server_that_cannot_prove_its_name_is_refused() {
     let plain = format!("rediss://me:hunter2@localhost:{}/fruit", server.port);
     refused(&plain, &["--cacert", text(&authority)], &["cannot reach localhost", "may not speak TLS"]);
     refused(&format!("redis://me:hunter2@localhost:{port}/fruit"), &[], &["localhost"]);
-    // The server has been reached, and wants another password.
+    // The server was reached, and wants another password.
     refused(&address, &["--cacert", text(&authority)], &["the password of the address: ", "WRONGPASS"]);
-    // Options that would have no effect, and files that are something else.
+    // Options without effect, and files that are something else.
     let without = format!("redis://localhost:{}/fruit", server.port);
     refused(&without, &["--cacert", text(&authority)], &["rediss://"]);
     refused(&without, &["--insecure"], &["rediss://"]);
@@ -154,7 +155,7 @@ fn a_client_proves_its_name_with_a_certificate() {
 }
 
 #[test]
-fn a_filter_goes_to_a_server_and_back_through_a_socket() {
+fn a_filter_is_sent_and_fetched_through_a_socket() {
     let folder = tempfile::tempdir().unwrap();
     let (filter, back) = (fruit(folder.path()), folder.path().join("back.umbel"));
     let socket = folder.path().join("redis.sock");
@@ -179,7 +180,7 @@ fn a_filter_goes_to_a_server_and_back_through_a_socket() {
 }
 
 #[test]
-fn no_message_has_a_password_in_it() {
+fn no_message_contains_a_password() {
     let folder = tempfile::tempdir().unwrap();
     let filter = fruit(folder.path());
     let server = Server::start(&engines()[0], &[]);

@@ -1,9 +1,10 @@
-//! Secrets: made once, readable by their owner alone, named by a tag, and needed to ask what was built with them.
+//! Secrets are created once, readable only by their owner, named by a tag, and needed to query
+//! filters built with them.
 
 use crate::shell::{Shell, lines};
 use std::os::unix::fs::PermissionsExt;
 
-/// The tag in what `key new` prints.
+/// Returns the tag in the output of `key new`.
 fn tag(printed: &str) -> &str {
     let tag = printed.trim_end().rsplit(' ').next().unwrap();
     assert!(tag.len() == 16 && tag.bytes().all(|byte| byte.is_ascii_hexdigit()), "{printed}");
@@ -39,7 +40,7 @@ fn a_key_file_is_private_and_never_overwritten() {
 }
 
 #[test]
-fn nothing_is_written_over_its_own_secret() {
+fn no_filter_overwrites_its_own_secret() {
     let shell = Shell::new();
     shell.run("key new k").ok();
     let secret = shell.read("k");
@@ -57,7 +58,7 @@ fn nothing_is_written_over_its_own_secret() {
 }
 
 #[test]
-fn a_filter_with_a_secret_is_asked_with_it_alone() {
+fn a_filter_with_a_secret_is_queried_only_with_it() {
     let shell = Shell::new();
     let members = lines(1, 0..20_000);
     for strength in ["keyed", "sealed"] {
@@ -65,7 +66,7 @@ fn a_filter_with_a_secret_is_asked_with_it_alone() {
         let printed = shell.run(&["key", "new", &key, "--hash", strength]).ok();
         shell.run(&["key", "new", &format!("other-{key}"), "--hash", strength]).ok();
         let filter = format!("{strength}.umbel");
-        // The key file says which hash it is for; --hash may say it too.
+        // The key file determines the hash; --hash may name it too.
         shell.build(&filter, &["--key-file", &key], &members);
         shell.build("again", &["-f", "--key-file", &key, "--hash", strength], &members);
         assert!(shell.read(&filter) == shell.read("again"));
@@ -81,7 +82,7 @@ fn a_filter_with_a_secret_is_asked_with_it_alone() {
         shell.pipe(&["check", "-c", &filter], &members).refused(&[tag(printed.text())]);
         let other = format!("other-{key}");
         shell.pipe(&["check", "-c", "--key-file", &other, &filter], &members).refused(&[tag(printed.text())]);
-        // Among several secrets the right one is found.
+        // The right one of several secrets is found.
         let args = ["check", "-c", "--key-file", &other, "--key-file", &key, &filter];
         assert_eq!(shell.pipe(&args, &members).ok().text(), "20000\n");
         assert_eq!(shell.run(&["why", "--key-file", &key, &filter, "x"]).stderr, "");
@@ -96,7 +97,7 @@ fn a_filter_with_a_secret_is_asked_with_it_alone() {
 }
 
 #[test]
-fn an_embedded_secret_opens_the_filter_and_stays_in_it() {
+fn an_embedded_secret_opens_the_filter_and_is_kept() {
     let shell = Shell::new();
     let members = lines(1, 0..20_000);
     shell.run("key new key").ok();

@@ -1,23 +1,23 @@
-//! From a line to its key: every option means the same in `build`, `add`, `check` and `uniq`, and lines that have no key
-//! are left out, counted and named.
+//! From a line to its key: every option means the same in `build`, `add`, `check` and `uniq`, and
+//! lines without a key are skipped, counted and named.
 
 use crate::shell::{self, Shell};
 use std::collections::HashSet;
 
-/// An input, and what each of its records is by the meaning of the options.
+/// An input, and its records as the options define them.
 struct Case<'a> {
     options: &'a [&'a str],
     inputs: &'a [&'a [u8]],
-    /// The key of every record that has one, and what is printed for it.
+    /// The key of every record that has one, and its printed form.
     records: &'a [(&'a [u8], &'a [u8])],
-    /// What standard error says of the others.
+    /// The message about the records without a key.
     said: &'a str,
 }
 
-/// So few false positives that no test sees one: one in 10^9 for a thousand keys.
+/// A rate at which no test sees a false positive: one in 10^9 for a thousand keys.
 const EXACT: [&str; 4] = ["-n", "1000", "-p", "1e-9"];
 
-/// All four commands find these keys in these lines.
+/// Asserts that all four commands find these keys in these lines.
 #[track_caller]
 fn alike(case: &Case) {
     let Case { options, inputs, records, said } = *case;
@@ -32,7 +32,7 @@ fn alike(case: &Case) {
         assert_eq!(answer.stderr, said, "{command:?} {options:?}");
         answer
     };
-    // The keys as they are, in lines that end with a byte that is in none of them.
+    // The plain keys, in lines that end with a byte that occurs in none of them.
     let plain = |name: &str, keys: &[&[u8]]| {
         let lines = keys.iter().flat_map(|key| [key, &b"\0"[..]].concat()).collect::<Vec<u8>>();
         shell.build(name, &[&["-f", "-0"], &EXACT[..]].concat(), lines);
@@ -52,7 +52,7 @@ fn alike(case: &Case) {
     run(&["add", "added"]).code(0);
     assert!(shell.read("added") == shell.read("expected"), "add {options:?}");
 
-    let half: HashSet<&[u8]> = shell::firsts(&keys).into_iter().step_by(2).collect();
+    let half: HashSet<&[u8]> = shell::first_occurrences(&keys).into_iter().step_by(2).collect();
     plain("half", &half.iter().copied().collect::<Vec<_>>());
     let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let maybe = run(&["check", "half"]).stdout;
@@ -65,12 +65,12 @@ fn alike(case: &Case) {
     assert_eq!(shown(&first), shown(&printed(&mut |key| seen.insert(key.to_vec()))), "uniq {options:?}");
 }
 
-/// Records that are their own keys.
+/// Returns records that are their own keys.
 fn whole<const N: usize>(keys: [&str; N]) -> [(&[u8], &[u8]); N] {
     keys.map(|key| (key.as_bytes(), key.as_bytes()))
 }
 
-/// Keys and what is printed for them.
+/// Returns keys and their printed forms.
 fn pairs<'a, const N: usize>(records: [(&'a str, &'a str); N]) -> [(&'a [u8], &'a [u8]); N] {
     records.map(|(key, line)| (key.as_bytes(), line.as_bytes()))
 }
@@ -128,7 +128,7 @@ fn a_header_names_the_fields_of_each_file() {
         records: &pairs([("a@x", "1\ta@x"), ("b@x", "2\tb@x"), ("c@x", "c@x\t3\t40"), ("a@x", "a@x\t4\t50")]),
         said: "",
     });
-    // With a number, and with no field at all, the first line of each file is left out all the same.
+    // With a field number, or without a field, the first line of each file is skipped too.
     alike(&Case {
         options: &["--header", "-F", "1", "-d", ","],
         inputs: &[b"id,x\n1,2\n", b"head,y\n3,4\n"],
@@ -149,7 +149,7 @@ fn a_header_names_the_fields_of_each_file() {
 }
 
 #[test]
-fn keys_are_trimmed_and_lines_are_not() {
+fn keys_are_trimmed_but_lines_are_printed_unchanged() {
     let records = pairs([("a", "a\r"), ("a", " a\t"), ("a b", "  a b "), ("", " \t "), ("b", "b")]);
     alike(&Case {
         options: &["--trim"],
@@ -166,7 +166,7 @@ fn keys_are_trimmed_and_lines_are_not() {
 }
 
 #[test]
-fn keys_are_lowered_as_unicode_has_it() {
+fn keys_are_lowered_by_the_rules_of_unicode() {
     let records = [
         ("strasse", "STRASSE"),
         ("łódź", "ŁÓDŹ"),
@@ -179,7 +179,7 @@ fn keys_are_lowered_as_unicode_has_it() {
     let input: Vec<&str> = records.iter().map(|(_, line)| *line).collect();
     let input = [input.join("\n").as_bytes(), b"\nA\xffB\n"].concat();
     let mut expected = pairs(records).to_vec();
-    // What is not UTF-8 stays as it is, and the rest is lowered.
+    // Bytes that are not UTF-8 are unchanged, and the rest is lowered.
     expected.push((b"a\xffb", b"A\xffB"));
     alike(&Case { options: &["--lower"], inputs: &[&input], records: &expected, said: "" });
 }
@@ -198,7 +198,7 @@ fn keys_are_decoded_from_hexadecimal() {
         records: &pairs([("a", "x 61\r"), ("b", "z 62 z")]),
         said: "umbel: skipped 2 lines that lack the field or are not hexadecimal; the first is line 2 of the input\n",
     });
-    // A zero byte is a byte of a key like any other.
+    // A key may contain a zero byte.
     let shell = Shell::new();
     shell.build("f", "--hex -p 1e-9", "00ff00\n");
     assert!(shell.load("f").filter.contains(&b"\0\xff\0"[..]) && !shell.load("f").filter.contains("00ff00"));
@@ -242,7 +242,7 @@ fn records_are_csv() {
         records: &records,
         said: "",
     });
-    // A carriage return at the end of a record belongs to the end, not to the last field.
+    // A carriage return at the end of a record belongs to the line end, not to the last field.
     alike(&Case {
         options: &["--csv", "-F", "2"],
         inputs: &[b"1,a\r\n2,\"a\"\r\n3,b\r\n4,\"b\r\"\r\n"],
@@ -258,9 +258,10 @@ fn records_are_csv() {
 }
 
 #[test]
-fn lines_without_a_key_are_counted_and_named_wherever_they_are() {
+fn lines_without_a_key_are_counted_and_the_first_is_named() {
     let shell = Shell::new();
-    // Two inputs of several blocks each: line 20 000 of the second is the first that lacks its field.
+    // Two inputs of several blocks each: line 20 000 of the second is the first that lacks its
+    // field.
     let good = |from: u64, to: u64| (from..to).map(|n| format!("{n}\tkey{n}\n")).collect::<String>();
     shell.write("first", good(0, 60_000));
     shell.write("second", good(60_000, 79_999) + "lost\n" + &good(80_000, 120_000) + "lost\n" + "lost");
@@ -285,7 +286,7 @@ fn lines_without_a_key_are_counted_and_named_wherever_they_are() {
         answer.stderr,
         "umbel: skipped 2 lines that lack the field; the first is line 2 of the input\n"
     );
-    // Where no line has a key, an option is wrong, and no filter is made.
+    // If no line has a key, an option is wrong, and no filter is made.
     for command in [&["build", "-o", "none"][..], &["check", "all"], &["add", "f"], &["uniq"]] {
         let answer = shell.pipe(&[command, &["-F", "3"]].concat(), "a\tb\nc\td\n");
         answer.refused(&["all 2 lines lack the field: see -F, -d, --csv and --hex"]);

@@ -1,6 +1,7 @@
-//! A filter that another process shortens while it is in use ends the program with a sentence, not with a signal.
+//! A filter that another process shortens while it is in use ends the program with a message, not
+//! with a signal.
 
-use crate::shell::{PATIENCE, Shell, line, lines};
+use crate::shell::{PROCESS_TIMEOUT, Shell, line, lines};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::thread;
@@ -9,7 +10,7 @@ use std::thread;
 fn a_filter_that_is_shortened_while_it_is_in_use_is_named() {
     let shell = Shell::new();
     shell.write("lines", lines(1, 0..1000));
-    // So many parts that most of them have not been touched after the first line.
+    // A filter with so many parts that most are untouched after the first line.
     shell.run("build -n 4M -o original lines").ok();
     shell.run("build -n 4M -o other lines").ok();
     let original = shell.read("original");
@@ -20,16 +21,16 @@ fn a_filter_that_is_shortened_while_it_is_in_use_is_named() {
         let label = if options.contains("-c") { "" } else { "--label" };
         let mut process = shell.start(&format!("check filter {label} {options}"));
         if label.is_empty() {
-            // More than a pipe holds: some of it has been asked for by then.
-            process.say(lines(1, 0..100_000));
+            // More than a pipe holds: part of it has been queried by then.
+            process.send(lines(1, 0..100_000));
         } else {
-            process.say(lines(1, 7..8));
-            let answer = process.hear(PATIENCE).expect("an answer");
+            process.send(lines(1, 7..8));
+            let answer = process.next_line(PROCESS_TIMEOUT).expect("an answer");
             assert_eq!(answer, [&line(1, 7), &b"\tmaybe\n"[..]].concat());
         }
         let file = OpenOptions::new().write(true).open(shell.path("filter")).unwrap();
         file.set_len(header.into()).unwrap();
-        // The program ends while this is being written.
+        // The program ends during this write.
         let mut stdin = process.stdin();
         let writer = thread::spawn(move || stdin.write_all(&lines(1, 0..200_000)));
         let answer = process.finish();

@@ -1,14 +1,14 @@
-//! `umbel similar` tells how much documents have in common, and finds near-duplicates.
+//! `umbel similar` estimates how similar documents are, and finds near-duplicates.
 
 use crate::shell::{Shell, gzip, mix, number, split};
 
-/// Words of a family.
+/// Returns words of a family.
 fn text(family: u64, from: u64, to: u64) -> String {
     (from..to).map(|word| format!("w{:x} ", mix(family << 32 | word))).collect()
 }
 
 #[test]
-fn a_newcomer_compares_two_drafts() {
+fn a_new_user_compares_two_drafts() {
     let shell = Shell::new();
     shell.write("draft1.txt", text(1, 0, 300));
     shell.write("draft2.txt", text(1, 100, 300) + &text(2, 0, 100));
@@ -29,7 +29,7 @@ fn a_newcomer_compares_two_drafts() {
 }
 
 #[test]
-fn a_few_files_are_a_matrix_and_a_part_is_said_to_be_one() {
+fn a_few_files_are_shown_as_a_matrix_and_containment_is_reported() {
     let shell = Shell::new();
     shell.write("whole", text(1, 0, 3000));
     shell.write("part.gz", gzip(text(1, 200, 260)));
@@ -46,7 +46,7 @@ fn a_few_files_are_a_matrix_and_a_part_is_said_to_be_one() {
 }
 
 #[test]
-fn shingles_see_the_order_and_chunks_see_bytes() {
+fn shingles_depend_on_the_order_and_chunks_on_the_bytes() {
     let shell = Shell::new();
     let words = text(1, 0, 400);
     let backwards: String = words.split(' ').rev().map(|word| format!("{word} ")).collect();
@@ -65,7 +65,7 @@ fn shingles_see_the_order_and_chunks_see_bytes() {
 }
 
 #[test]
-fn of_pages_the_visible_text_counts() {
+fn only_the_visible_text_of_html_counts() {
     let shell = Shell::new();
     let page = |script: &str| {
         format!(
@@ -106,7 +106,7 @@ fn near_duplicates_in_a_directory_are_listed() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_the_rest_compared() {
+fn unreadable_files_are_reported_and_the_others_compared() {
     let shell = Shell::new();
     shell.write("a", text(1, 0, 30));
     shell.write("b", text(1, 0, 30));
@@ -135,7 +135,10 @@ fn full_filters_give_no_figures() {
     shell.write("a", text(1, 0, 2000));
     shell.write("b", text(2, 0, 20));
     let answer = shell.run("similar -m 64 a b").code(0);
-    assert!(answer.text().contains("cannot be told") && !answer.text().contains("contained"), "{answer:?}");
+    assert!(
+        answer.text().contains("unknown: the filters are too full") && !answer.text().contains("contained"),
+        "{answer:?}"
+    );
     let facts = shell.run("similar -m 64 -k 4 --json a b").code(0).json();
     assert!(
         facts["pairs"][0]["jaccard"].is_null() && facts["pairs"][0]["right_contained"].is_null(),
@@ -164,7 +167,7 @@ fn names_of_files_cannot_take_over_a_terminal_or_make_up_lines() {
 }
 
 #[test]
-fn options_that_do_not_fit_are_told() {
+fn options_are_checked() {
     let shell = Shell::new();
     shell.write("a", text(1, 0, 30));
     shell.write("b", text(1, 0, 30));
@@ -180,7 +183,8 @@ fn options_that_do_not_fit_are_told() {
     }
 }
 
-/// Twice as many attributes take about twice as long; when each was compared with all others, it was four times.
+/// Twice as many attributes take about twice as long; a comparison of each with all others would
+/// take four times as long.
 #[test]
 fn a_tag_may_have_any_number_of_attributes() {
     let shell = Shell::new();

@@ -1,10 +1,10 @@
-//! `umbel spell` lists the words that are in no dictionary, and checks everything that can be checked.
+//! `umbel spell` lists the words that are not in a dictionary, and checks all readable texts.
 
 use crate::shell::{self, Shell, gzip, split};
 use serde_json::json;
 use std::io::Write;
 
-/// A folder with a dictionary, so that no test depends on what is installed.
+/// Returns a folder with a dictionary, so that no test depends on installed ones.
 fn shell() -> Shell {
     let shell = Shell::new();
     shell.write("words", "the\nquick\nbrown\nfox\njumps\nover\nlazy\ndog\njazzy\nHaus\n");
@@ -13,7 +13,7 @@ fn shell() -> Shell {
 }
 
 #[test]
-fn a_newcomer_checks_a_letter() {
+fn a_new_user_checks_a_letter() {
     let shell = shell();
     let answer = shell.run("spell --lang words t.txt").code(1);
     assert_eq!(
@@ -40,7 +40,7 @@ fn texts_come_from_files_pipes_and_compressed_files() {
 }
 
 #[test]
-fn it_can_be_brief() {
+fn the_output_can_be_shortened() {
     let shell = shell();
     assert_eq!(shell.run("spell -l words --count t.txt t.txt").code(1).text(), "6\n");
     assert!(shell.run("spell -l words -q t.txt").code(1).stdout.is_empty());
@@ -64,7 +64,7 @@ fn it_can_be_brief() {
 }
 
 #[test]
-fn a_filter_is_a_dictionary_that_suggests_nothing() {
+fn a_filter_is_a_dictionary_without_suggestions() {
     let shell = shell();
     shell.run("build words -o words.umbel").ok();
     let answer = shell.run("spell -l words.umbel t.txt").code(1);
@@ -78,7 +78,7 @@ fn a_filter_is_a_dictionary_that_suggests_nothing() {
 }
 
 #[test]
-fn what_cannot_be_checked_is_told_and_the_rest_is_checked() {
+fn unreadable_texts_are_reported_and_the_others_checked() {
     let shell = shell();
     shell.write("binary", b"MZ\0\x01\x02 wrod");
     shell.write("latin", b"the caf\xe9 brwon\n");
@@ -100,7 +100,7 @@ fn what_cannot_be_checked_is_told_and_the_rest_is_checked() {
 }
 
 #[test]
-fn dictionaries_that_are_none_are_refused() {
+fn files_that_are_not_dictionaries_are_refused() {
     let shell = shell();
     shell.write("none", "\n42\n");
     shell.write("binary", b"a\0b");
@@ -139,11 +139,11 @@ fn a_line_may_be_of_any_length() {
 }
 
 #[test]
-fn whoever_has_seen_enough_may_go() {
+fn a_closed_output_is_not_an_error() {
     let shell = shell();
     shell.write("many", "brwon ".repeat(200_000));
     let mut process = shell.start("spell -l words many");
-    assert_eq!(process.hear(shell::PATIENCE).as_deref(), Some(&b"many:1:1: brwon: brown\n"[..]));
+    assert_eq!(process.next_line(shell::PROCESS_TIMEOUT).as_deref(), Some(&b"many:1:1: brwon: brown\n"[..]));
     drop(process.child().stdout.take());
     let answer = process.child().wait().unwrap();
     assert_eq!(answer.code(), Some(1), "what was found is told, also when nobody reads on");
@@ -166,7 +166,7 @@ fn names_of_files_cannot_take_over_a_terminal_or_make_up_lines() {
 fn a_list_may_come_from_a_pipe() {
     let shell = Shell::new();
     shell.write("list", "quick\nfox\n");
-    // A pipe can be read only once: nothing of it may be lost in finding out what it is.
+    // A pipe can be read only once: recognising its format must not lose a byte.
     let mut command = shell.program("bash");
     let line = format!("echo 'quick fox' | {} spell --lang <(cat list)", shell::UMBEL);
     let answer = shell::Process::start(command.args(["-c", &line])).finish();

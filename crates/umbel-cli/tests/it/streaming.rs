@@ -1,17 +1,18 @@
-//! Whoever writes a line and waits gets its answer at once, while the pipe stays open: `check`, `uniq` and `add --new`
-//! work in a conversation as well as in a batch.
+//! `check`, `uniq` and `add --new` print their result for a line at once, while the pipe stays
+//! open.
 
 use crate::shell::{Process, Shell, gzip};
 use std::time::Duration;
 
-/// At once, on a machine that is busy with other things.
-const SOON: Duration = Duration::from_secs(2);
+/// The time limit for "at once", on a busy machine.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// As long as a block.
+/// The size of a block.
 const BLOCK: usize = 256 << 10;
 
-/// The commands that answer line by line, with a filter that holds none of the lines that should be answered.
-fn talks(shell: &Shell, threads: &str, options: &[&str]) -> Vec<(&'static str, Process)> {
+/// Starts the commands that respond line by line, with a filter that contains none of the expected
+/// lines.
+fn start_commands(shell: &Shell, threads: &str, options: &[&str]) -> Vec<(&'static str, Process)> {
     let commands: [(&'static str, &[&str]); 3] = [
         ("check", &["check", "-v", "known"]),
         ("uniq", &["uniq", "-q"]),
@@ -23,66 +24,71 @@ fn talks(shell: &Shell, threads: &str, options: &[&str]) -> Vec<(&'static str, P
 }
 
 #[track_caller]
-fn hears(talk: &mut Process, name: &str, line: impl AsRef<[u8]>) {
-    let heard = talk.hear(SOON).unwrap_or_else(|| panic!("{name}: no answer within {SOON:?}"));
-    assert_eq!(heard, [line.as_ref(), b"\n"].concat(), "{name}");
+fn expect_line(talk: &mut Process, name: &str, line: impl AsRef<[u8]>) {
+    let line_read = talk
+        .next_line(RESPONSE_TIMEOUT)
+        .unwrap_or_else(|| panic!("{name}: no answer within {RESPONSE_TIMEOUT:?}"));
+    assert_eq!(line_read, [line.as_ref(), b"\n"].concat(), "{name}");
 }
 
-/// When its input is closed, it prints the rest and ends well.
+/// Closes the input, and expects the rest of the output and success.
 #[track_caller]
-fn ends(talk: Process, name: &str, rest: &[u8]) {
+fn expect_end(talk: Process, name: &str, rest: &[u8]) {
     let answer = talk.finish();
     assert_eq!((answer.stdout, answer.code), (rest.to_vec(), Some(0)), "{name}: {}", answer.stderr);
 }
 
 #[test]
-fn a_line_is_answered_while_the_pipe_stays_open() {
+fn a_line_is_processed_while_the_pipe_stays_open() {
     let shell = Shell::new();
     for threads in ["1", "2"] {
-        // The first bytes of an input are looked at apart: lines of one byte, and one that begins like zstd.
+        // The first bytes of an input are inspected separately: lines of one byte, and one that
+        // begins like zstd.
         for first in ["first", "", "("] {
-            for (name, mut talk) in talks(&shell, threads, &[]) {
+            for (name, mut talk) in start_commands(&shell, threads, &[]) {
                 let name = &format!("{name} -j {threads}, {first:?}");
                 for line in [first, "second", "a third one", "4"] {
-                    talk.say(format!("{line}\n"));
-                    hears(&mut talk, name, line);
+                    talk.send(format!("{line}\n"));
+                    expect_line(&mut talk, name, line);
                 }
-                // Several at once, and half of another that is answered when it is whole.
-                talk.say("5\n6\n7");
-                hears(&mut talk, name, "5");
-                hears(&mut talk, name, "6");
-                talk.say("7\n");
-                hears(&mut talk, name, "77");
-                talk.say("8");
-                ends(talk, name, b"8\n");
+                // Several lines at once, and half of another, which is processed once it is
+                // complete.
+                talk.send("5\n6\n7");
+                expect_line(&mut talk, name, "5");
+                expect_line(&mut talk, name, "6");
+                talk.send("7\n");
+                expect_line(&mut talk, name, "77");
+                talk.send("8");
+                expect_end(talk, name, b"8\n");
             }
         }
     }
 }
 
 #[test]
-fn a_burst_of_exactly_a_block_is_answered_like_any_other() {
+fn a_burst_of_exactly_one_block_is_processed_at_once() {
     let shell = Shell::new();
-    // Lines of 16 bytes, so that blocks end where lines do; one burst ends in the middle of a line. There are few
-    // answers: many would be written when they are too many to hold.
+    // Lines of 16 bytes, so that blocks end where lines do; one burst ends in the middle of a line.
+    // The output is small, since a large one would be written when its buffer is full.
     let known = "known line 4567\n";
     for (len, tail) in [(BLOCK, ""), (2 * BLOCK, ""), (BLOCK, "half")] {
         let burst = known.repeat(len / known.len() - 1) + "new line 456789\n" + tail;
         assert_eq!(burst.len(), len + tail.len());
         for threads in ["1", "2"] {
-            // A pipe holds less than a block, but compressed the burst is in it as a whole, and comes without a pause.
+            // A pipe holds less than a block, but the compressed burst fits into it and arrives
+            // without a pause.
             for compressed in [false, true] {
                 let pack = |text: &str| if compressed { gzip(text) } else { text.into() };
-                for (name, mut talk) in talks(&shell, threads, &[]) {
+                for (name, mut talk) in start_commands(&shell, threads, &[]) {
                     let name = &format!("{name} -j {threads}, {len} bytes and {tail:?}, {compressed}");
-                    talk.say(pack(&burst));
+                    talk.send(pack(&burst));
                     if name.starts_with("uniq") {
-                        hears(&mut talk, name, known.trim_end());
+                        expect_line(&mut talk, name, known.trim_end());
                     }
-                    hears(&mut talk, name, "new line 456789");
-                    talk.say(pack("!\n"));
-                    hears(&mut talk, name, format!("{tail}!"));
-                    ends(talk, name, b"");
+                    expect_line(&mut talk, name, "new line 456789");
+                    talk.send(pack("!\n"));
+                    expect_line(&mut talk, name, format!("{tail}!"));
+                    expect_end(talk, name, b"");
                 }
             }
         }
@@ -90,53 +96,54 @@ fn a_burst_of_exactly_a_block_is_answered_like_any_other() {
 }
 
 #[test]
-fn what_came_before_a_silent_input_is_answered() {
+fn lines_before_a_silent_input_are_processed() {
     let shell = Shell::new();
     shell.write("file", "from the file\n");
     for threads in ["1", "2"] {
         for options in [&["file", "-"][..], &["--line-buffered", "file", "-"]] {
-            for (name, mut talk) in talks(&shell, threads, options) {
+            for (name, mut talk) in start_commands(&shell, threads, options) {
                 let name = &format!("{name} -j {threads} {options:?}");
-                hears(&mut talk, name, "from the file");
-                talk.say("from the pipe\n");
-                hears(&mut talk, name, "from the pipe");
-                ends(talk, name, b"");
+                expect_line(&mut talk, name, "from the file");
+                talk.send("from the pipe\n");
+                expect_line(&mut talk, name, "from the pipe");
+                expect_end(talk, name, b"");
             }
         }
     }
 }
 
 #[test]
-fn compressed_lines_are_answered_as_soon_as_they_are_whole() {
+fn compressed_lines_are_processed_as_soon_as_they_are_complete() {
     let shell = Shell::new();
     for threads in ["1", "2"] {
-        for (name, mut talk) in talks(&shell, threads, &[]) {
+        for (name, mut talk) in start_commands(&shell, threads, &[]) {
             for number in 0..3 {
-                talk.say(gzip(format!("line {number}\n")));
-                hears(&mut talk, name, format!("line {number}"));
+                talk.send(gzip(format!("line {number}\n")));
+                expect_line(&mut talk, name, format!("line {number}"));
             }
-            // More than fits into a block, from few compressed bytes.
+            // More than a block, from few compressed bytes.
             let line = "x".repeat(BLOCK);
-            talk.say(gzip(format!("{line}1\n{line}2\n")));
-            hears(&mut talk, name, format!("{line}1"));
-            hears(&mut talk, name, format!("{line}2"));
-            ends(talk, name, b"");
+            talk.send(gzip(format!("{line}1\n{line}2\n")));
+            expect_line(&mut talk, name, format!("{line}1"));
+            expect_line(&mut talk, name, format!("{line}2"));
+            expect_end(talk, name, b"");
         }
     }
 }
 
 #[test]
-fn header_and_records_may_come_apart() {
+fn header_and_records_may_arrive_separately() {
     let shell = Shell::new();
-    for (name, mut talk) in talks(&shell, "2", &["--csv", "--header", "-F", "key", "--print-field"]) {
-        talk.say("id,ke");
-        talk.say("y\n");
-        talk.say("1,one\n");
-        hears(&mut talk, name, "one");
-        talk.say("2,\"two\n");
-        talk.say("lines\"\n");
-        hears(&mut talk, name, "two");
-        hears(&mut talk, name, "lines");
-        ends(talk, name, b"");
+    for (name, mut talk) in start_commands(&shell, "2", &["--csv", "--header", "-F", "key", "--print-field"])
+    {
+        talk.send("id,ke");
+        talk.send("y\n");
+        talk.send("1,one\n");
+        expect_line(&mut talk, name, "one");
+        talk.send("2,\"two\n");
+        talk.send("lines\"\n");
+        expect_line(&mut talk, name, "two");
+        expect_line(&mut talk, name, "lines");
+        expect_end(talk, name, b"");
     }
 }

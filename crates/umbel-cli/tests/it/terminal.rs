@@ -1,9 +1,10 @@
-//! Colours are for terminals whose owner wants them, and filters and empty waiting are for none.
+//! Colours are used only on terminals, unless disabled; a terminal is neither an output for filters
+//! nor an input to wait for.
 
 use crate::shell::{Shell, on_terminal};
 use std::process::Stdio;
 
-/// The commands that tell something, and one that fails.
+/// Commands with a report, and one that fails.
 const TELLING: [&[&str]; 7] = [
     &["info", "f"],
     &["plan", "-n", "1000", "-p", "1%"],
@@ -35,7 +36,7 @@ fn colours_are_for_terminals() {
             let plain = terminal(args, name, value);
             assert!(!plain.is_empty() && !plain.contains(ESCAPE), "{args:?} {name}={value}: {plain:?}");
         }
-        // What is piped is plain without being asked, and says the same.
+        // Piped output is plain by default, and has the same text.
         let piped = shell.run(args);
         let piped = piped.text().to_owned() + &piped.stderr;
         assert_eq!(piped, terminal(args, "NO_COLOR", "1").replace("\r\n", "\n"), "{args:?}");
@@ -58,11 +59,11 @@ fn a_filter_is_not_printed_on_a_terminal() {
     let answer = on_terminal(shell.command("build lines"), None).code(2);
     let said = "a filter is not for a terminal: name a file with -o";
     assert!(answer.text().contains(said), "{}", answer.text());
-    // With a name, the result is summed up for whoever watches.
+    // With an output file, a summary is printed on the terminal.
     let answer = on_terminal(shell.command("build lines -o f"), Some(Stdio::null())).code(0);
     let said = "2 lines, standard filter of 64 B, rate ";
     assert!(answer.text().starts_with(said), "{}", answer.text());
-    // Lines are counted where each takes part, and else keys.
+    // The summary counts lines if each one matters, and keys otherwise.
     shell.write("again", "a\tx\nb\ty\na\tx\n");
     for (args, said) in [
         ("build -n 10 again", "3 lines, standard filter of "),
@@ -77,7 +78,7 @@ fn a_filter_is_not_printed_on_a_terminal() {
 }
 
 #[test]
-fn nobody_is_left_waiting_for_lines_to_be_typed() {
+fn a_command_without_input_does_not_wait_for_the_terminal() {
     let shell = Shell::new();
     shell.build("f", "-n 1000", "a\n");
     for args in ["check f", "add f", "uniq", "build -o g"] {

@@ -1,14 +1,15 @@
-//! The most frequent lines: the right ones, with counts within the limits that are reported.
+//! `umbel top` finds the most frequent lines, with counts within the reported limits.
 
 use crate::shell::{Shell, line, lines, mix, number};
 use std::collections::HashMap;
 use std::fmt::Write;
 use umbel::sketch::{Frequent, TopK};
 
-/// The number of different lines whose counts are exact.
+/// The number of distinct lines up to which counts are exact.
 const EXACT: u64 = 1 << 17;
 
-/// A shuffled stream: item i comes 20000 / i times, among lines that come once.
+/// Returns a shuffled stream in which item i occurs 20000 / i times, among lines that occur once,
+/// and the counts.
 fn zipf(items: u64, singles: u64) -> (String, HashMap<String, u64>) {
     let times = |item: u64| 20_000 / item;
     let mut all: Vec<(u64, String)> = (1..=items)
@@ -21,14 +22,14 @@ fn zipf(items: u64, singles: u64) -> (String, HashMap<String, u64>) {
     (text, (1..=items).map(|item| (format!("item-{item}"), times(item))).collect())
 }
 
-/// The counts and lines of an answer.
+/// Parses the counts and lines of an output.
 fn counted(text: &str) -> Vec<(u64, &str)> {
     let fields = text.lines().map(|line| line.split_once('\t').unwrap());
     fields.map(|(count, line)| (count.parse().unwrap(), line)).collect()
 }
 
 #[test]
-fn the_most_frequent_lines_of_a_skewed_stream_are_found_with_counts_within_their_limits() {
+fn the_most_frequent_lines_of_a_skewed_stream_have_counts_within_the_limits() {
     let shell = Shell::new();
     let (text, truth) = zipf(199, 200_000);
     let total = text.lines().count() as u64;
@@ -54,7 +55,7 @@ fn the_most_frequent_lines_of_a_skewed_stream_are_found_with_counts_within_their
 }
 
 #[test]
-fn counts_of_few_different_lines_are_exact_and_nothing_is_said() {
+fn counts_of_few_distinct_lines_are_exact_without_a_message() {
     let shell = Shell::new();
     assert_eq!(shell.pipe("top", "b\na\nc\nb\na\nb\n\n").ok().text(), "3\tb\n2\ta\n1\t\n1\tc\n");
     assert_eq!(shell.pipe("top -n 1", "b\na\nb").ok().text(), "2\tb\n");
@@ -72,7 +73,7 @@ fn counts_of_few_different_lines_are_exact_and_nothing_is_said() {
 }
 
 #[test]
-fn lines_are_printed_as_they_came_and_keys_are_chosen_as_by_other_commands() {
+fn lines_are_printed_unchanged_and_keys_are_extracted_as_by_other_commands() {
     let shell = Shell::new();
     let binary = b"\xff\x00\tx\r\n\xff\x00\tx\r\n\xfe\n";
     assert_eq!(shell.pipe("top", binary).ok().stdout, b"2\t\xff\x00\tx\r\n1\t\xfe\n");
@@ -86,7 +87,7 @@ fn lines_are_printed_as_they_came_and_keys_are_chosen_as_by_other_commands() {
 }
 
 #[test]
-fn the_same_lines_give_the_same_answer_whatever_threads_and_pipes() {
+fn the_same_lines_give_the_same_result_with_any_threads_and_pipes() {
     let shell = Shell::new();
     let (text, _) = zipf(50, 30_000);
     shell.write("zipf", &text);
@@ -131,7 +132,7 @@ fn saved_counts_are_united_within_the_limits_of_their_sum() {
 }
 
 #[test]
-fn what_cannot_be_united_is_named_and_nothing_changes() {
+fn incompatible_files_are_named_and_nothing_changes() {
     let shell = Shell::new();
     shell.write("lines", "a\nb\na\n");
     shell.run("top -o fine lines").ok();

@@ -1,13 +1,13 @@
-//! Traps that a careful reader found: each cost someone a wrong answer, a file, or an evening.
+//! Traps that a careful reader found: each could cause a wrong result or a lost file.
 
 use crate::shell::{self, Shell, gzip, lines, number, split};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-/// With too little memory a filter would say yes to everything, and no command could read it back.
+/// With too little memory a filter would report every key, and no command could read it.
 #[test]
-fn what_is_built_can_be_read_back_however_little_memory_is_allowed() {
+fn a_filter_can_be_read_back_however_little_memory_is_allowed() {
     let shell = Shell::new();
     for size in ["64", "640", "6400"] {
         shell
@@ -19,23 +19,23 @@ fn what_is_built_can_be_read_back_however_little_memory_is_allowed() {
     assert!(number(&shell.info("f"), "fpr_now") < 0.5);
 }
 
-/// Whoever maps the old file keeps it, whatever its name stands for by now.
+/// A process that has mapped the old file keeps it when the name is reused.
 #[test]
-fn a_filter_that_is_replaced_while_it_is_asked_is_not_taken_for_shortened() {
+fn a_filter_that_is_replaced_while_in_use_is_not_reported_as_shortened() {
     let shell = Shell::new();
     shell.build("big", "-n 100000", lines(1, 0..10));
     shell.build("small", "-n 10", lines(1, 0..10));
     fs::copy(shell.path("big"), shell.path("f")).unwrap();
     let mut process = shell.start("check --label f");
-    process.say("a\n");
-    assert!(process.hear(shell::PATIENCE).is_some(), "it has been mapped");
+    process.send("a\n");
+    assert!(process.next_line(shell::PROCESS_TIMEOUT).is_some(), "it has been mapped");
     fs::rename(shell.path("small"), shell.path("f")).unwrap();
     drop(process.stdin());
     process.finish().ok();
 }
 
 #[test]
-fn a_thousand_filters_need_no_thousand_open_files() {
+fn a_thousand_filters_do_not_need_a_thousand_open_files() {
     let shell = Shell::new();
     shell.build("f", "", "a\n");
     let names: Vec<String> = (0..300).map(|number| format!("copy-{number}")).collect();
@@ -84,7 +84,7 @@ fn lines_are_never_printed_into_the_file_they_are_read_from() {
         .run(&["build", "-f", "-o", "words", "other name"])
         .refused(&["other name is both an input and the output"]);
     assert!(shell.read("words") == words);
-    // A device is no file that grows.
+    // A device does not grow.
     let mut command = shell.command("check f words");
     command.stdout(Stdio::null());
     shell::Process::start(&mut command).finish().ok();
@@ -97,7 +97,7 @@ fn a_quote_that_is_never_closed_does_not_swallow_the_rest() {
     let table = format!("id,mail\n1,\"ann@a.org\n{}", "2,b@b.org\n".repeat(2000));
     let says = ["a quote is never closed in the record that starts with 1,\"ann@a.org"];
     shell.pipe("check --csv --header -F mail f", &table).refused(&says);
-    // What stands before it is answered all the same.
+    // The records before the quote are still processed.
     let answer = shell.pipe("check --csv --header -F mail f", table.replace("1,\"", "0,b@b.org\n1,\""));
     answer.failed(&says);
     assert_eq!(answer.text(), "0,b@b.org\n");
@@ -106,7 +106,7 @@ fn a_quote_that_is_never_closed_does_not_swallow_the_rest() {
 }
 
 #[test]
-fn lines_before_a_failure_are_seen() {
+fn lines_before_a_failure_are_printed() {
     let shell = Shell::new();
     let words = lines(1, 0..1000);
     shell.build("f", "", &words);
@@ -118,17 +118,17 @@ fn lines_before_a_failure_are_seen() {
 }
 
 #[test]
-fn a_saturated_filter_has_no_headroom_to_tell_of() {
+fn a_saturated_filter_reports_no_headroom() {
     let shell = Shell::new();
     shell.pipe("build -n 10 -o f", lines(1, 0..100_000)).code(0);
     assert!(shell.info("f").get("headroom").is_none());
     assert!(shell.run("info f").ok().text().contains("10, far above"));
 }
 
-/// The number that is stated, against an exact count: far above the capacity, where a single block holds many times the
-/// capacity, and at it.
+/// The reported number is compared with an exact count: far above the capacity, where a single
+/// block holds many times the capacity, and at it.
 #[test]
-fn uniq_knows_what_it_loses_at_any_size() {
+fn uniq_estimates_its_losses_at_any_size() {
     let shell = Shell::new();
     for (size, count, rate) in
         [(100, 1000, "1%"), (100, 100_000, "1e-6"), (20_000, 20_000, "5%"), (2000, 50_000, "1%")]
@@ -138,7 +138,7 @@ fn uniq_knows_what_it_loses_at_any_size() {
         let lost = count as f64 - kept as f64;
         let said = answer.stderr.split("; ").nth(1).and_then(|said| said.split(' ').next()).unwrap();
         let said: f64 = said.parse().unwrap_or_else(|_| panic!("{}", answer.stderr));
-        // Five standard deviations of what is lost, and 1 % for the count of different lines.
+        // Five standard deviations of the losses, and 1 % for the count of distinct lines.
         assert!(
             (said - lost).abs() <= 5.0 * lost.sqrt() + 0.01 * count as f64,
             "{size} {count}: {said}, not {lost}"
@@ -147,7 +147,7 @@ fn uniq_knows_what_it_loses_at_any_size() {
 }
 
 #[test]
-fn metadata_is_set_by_the_same_rules_everywhere_and_shown_without_harm() {
+fn metadata_follows_the_same_rules_everywhere_and_is_printed_safely() {
     let shell = Shell::new();
     shell.build("f", "", "a\n");
     shell.run(&["meta", "f", "=x"]).refused(&["write it as name=value"]);
@@ -159,7 +159,7 @@ fn metadata_is_set_by_the_same_rules_everywhere_and_shown_without_harm() {
 }
 
 #[test]
-fn a_filter_with_its_secret_inside_is_for_its_owner_alone() {
+fn a_filter_with_an_embedded_secret_is_readable_only_by_its_owner() {
     let shell = Shell::new();
     shell.run("key new k").ok();
     shell.build("open", "--key-file k", "a\n");
@@ -167,14 +167,14 @@ fn a_filter_with_its_secret_inside_is_for_its_owner_alone() {
     let mode = |name| fs::metadata(shell.path(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("embedded"), 0o600);
     assert_ne!(mode("open"), 0o600, "the usual permissions, less the umask");
-    // Whoever has opened it to others keeps it so.
+    // Permissions that the owner has widened are kept.
     shell.allow("embedded", 0o640);
     shell.pipe("add embedded", "b\n").ok();
     assert_eq!(mode("embedded"), 0o640);
 }
 
 #[test]
-fn what_cannot_be_decompressed_is_not_taken_for_lines() {
+fn unsupported_compressed_files_are_not_read_as_lines() {
     let shell = Shell::new();
     for (program, magic) in
         [("xz", &b"\xfd7zXZ\0\0\0"[..]), ("bzip2", b"BZh91AY&SY\0"), ("lz4", b"\x04\x22\x4d\x18\0")]
@@ -182,12 +182,12 @@ fn what_cannot_be_decompressed_is_not_taken_for_lines() {
         shell.write("in", magic);
         shell.run("build -o f in").refused(&["in is compressed with", program, "-dc in | umbel"]);
     }
-    // What parallel zstd writes starts with a frame that is to be skipped.
+    // Files of parallel zstd start with a skippable frame.
     let mut frames = b"\x50\x2a\x4d\x18\x04\0\0\0abcd".to_vec();
     frames.extend(zstd::encode_all(&b"a\nb\n"[..], 0).unwrap());
     shell.write("in", frames);
     assert_eq!(shell.run("uniq -q in").ok().text(), "a\nb\n");
-    // Text that only begins like it.
+    // Text that only begins like such a frame.
     shell.write("in", "BZh9 is a line\n");
     assert_eq!(shell.run("uniq -q in").ok().text(), "BZh9 is a line\n");
 }
@@ -214,7 +214,7 @@ fn a_column_is_added_before_the_end_of_a_csv_record() {
 }
 
 #[test]
-fn folding_says_where_it_had_to_stop() {
+fn folding_reports_why_it_stopped() {
     let shell = Shell::new();
     shell.pipe("build -n 1e7 -o f", lines(1, 0..1000)).code(0);
     let answer = shell.run("fold -p 1% f -o s").code(0);

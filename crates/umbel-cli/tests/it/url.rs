@@ -1,4 +1,4 @@
-//! Unsafe addresses through the real binary: never blamed by the filter alone, and never overlooked.
+//! `umbel url`: no address is reported by the filter alone, and no unsafe one is missed.
 
 use crate::shell::{self, Process, Shell};
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ const LIST: &str =
     "# from a friend\nevil.example\nhttp://host.example/bad/\n\nhttps://shop.example/pay?id=7\n";
 
 #[test]
-fn a_newcomer_builds_and_checks() {
+fn a_new_user_builds_and_checks() {
     let shell = Shell::new();
     shell.write("list.txt", LIST);
     shell.run("url build list.txt -o bad.urls").ok();
@@ -26,7 +26,7 @@ fn a_newcomer_builds_and_checks() {
 }
 
 #[test]
-fn without_the_exact_list_nobody_is_blamed() {
+fn without_the_exact_list_no_address_is_unsafe() {
     let shell = Shell::new();
     shell.pipe("url build -o bad.urls", LIST).ok();
     std::fs::rename(shell.path("bad.urls.exact"), shell.path("elsewhere")).unwrap();
@@ -48,9 +48,10 @@ fn without_the_exact_list_nobody_is_blamed() {
     shell.run("url check bad.urls evil.example --confirm short").refused(&["short is damaged"]);
 }
 
-/// Every address and every verdict against a set, with a filter so small that it is wrong about every third expression.
+/// Compares every verdict with a set, for a filter so small that it is wrong about every third
+/// expression.
 #[test]
-fn answers_are_those_of_the_list_however_bad_the_filter() {
+fn verdicts_follow_the_exact_list_however_bad_the_filter() {
     let shell = Shell::new();
     let host = |number: u64| format!("h{:x}.example", shell::mix(number));
     let listed: HashSet<String> = (0..2000).map(host).collect();
@@ -67,14 +68,16 @@ fn answers_are_those_of_the_list_however_bad_the_filter() {
     assert_eq!(count, 4000);
     let numbers: Vec<f64> = answer.stderr.split([' ', ',']).filter_map(|word| word.parse().ok()).collect();
     let [addresses, expressions, asked, in_vain] = numbers[..] else { panic!("{}", answer.stderr) };
-    // A page has itself and the root, of the host and of its parent; example alone is not asked for.
+    // A page has two expressions, itself and the root, for the host and for its parent; `example`
+    // alone is not looked up.
     assert_eq!((addresses, expressions), (4000.0, 16_000.0));
-    // Those of the listed hosts that come before the listed one count too: 12 000 to 16 000 at 30 %, and 1000 that are right.
+    // Expressions of the listed hosts before the listed one count too: 12 000 to 16 000 at 30 %,
+    // and 1000 that are right.
     assert!(asked == in_vain + 1000.0 && (3000.0..5200.0).contains(&in_vain), "{}", answer.stderr);
 }
 
 #[test]
-fn strange_addresses_are_told_and_the_rest_is_done() {
+fn invalid_addresses_are_reported_and_the_others_checked() {
     let shell = Shell::new();
     shell.pipe("url build -o bad.urls", LIST).ok();
     let mut lines =
@@ -89,7 +92,7 @@ fn strange_addresses_are_told_and_the_rest_is_done() {
     assert!(told[3].starts_with("unsafe\t") && told[4].starts_with("clear\t"));
     let built = shell.pipe("url build -o some.urls", "evil.example\nmailto:x@y\n").code(0);
     assert!(
-        built.stderr.contains("skipped 1 line that is no address; the first is line 2"),
+        built.stderr.contains("skipped 1 line that is not an address; the first is line 2"),
         "{}",
         built.stderr
     );
@@ -119,7 +122,7 @@ fn a_filter_of_addresses_can_have_a_secret_and_longer_prefixes() {
     shell.run("url check bad.urls evil.example").refused(&["built with a secret"]);
 }
 
-/// Lists as they are published for hosts files and blockers.
+/// Lists in the formats of hosts files and ad blockers.
 #[test]
 fn hosts_files_and_rules_that_name_a_host_are_understood() {
     let shell = Shell::new();
@@ -143,7 +146,7 @@ fn hosts_files_and_rules_that_name_a_host_are_understood() {
     let built = shell.run("url build rules -o rules.urls").code(0);
     assert_eq!(
         built.stderr,
-        "umbel: skipped 6 lines that are no addresses; the first is line 5 of rules, since blanks and the signs * | ^ are not understood in it\n"
+        "umbel: skipped 6 lines that are not addresses; the first is line 5 of rules, since blanks and the signs * | ^ are not understood in it\n"
     );
     for host in ["evil.example", "a.evil.example", "wild.example", "a.wild.example", "plain.example"] {
         shell.run(&["url", "check", "rules.urls", host]).code(1);
@@ -157,7 +160,7 @@ fn hosts_files_and_rules_that_name_a_host_are_understood() {
 }
 
 #[test]
-fn what_is_no_address_is_not_called_clear() {
+fn only_a_valid_address_is_clear() {
     let shell = Shell::new();
     shell.pipe("url build -o bad.urls", LIST).ok();
     for nothing in ["", "\n \n"] {
@@ -175,7 +178,7 @@ fn what_is_no_address_is_not_called_clear() {
     let words: Vec<&str> = both.text().lines().map(|line| line.split('\t').next().unwrap()).collect();
     assert_eq!(words, ["clear", "unsafe", "clear"]);
     shell.pipe("url build -o -", LIST).refused(&["two files", "name a file with -o"]);
-    // Nor is it by a command that does not know how addresses are kept.
+    // Commands that do not know the form of stored addresses refuse the filter.
     for args in ["check bad.urls", "add bad.urls"] {
         shell.pipe(args, "evil.example\n").refused(&["bad.urls holds web addresses", "umbel url check"]);
     }
@@ -183,10 +186,10 @@ fn what_is_no_address_is_not_called_clear() {
 }
 
 #[test]
-fn of_two_who_build_at_once_both_files_are_those_of_one() {
+fn two_concurrent_builds_leave_both_files_of_the_same_one() {
     let shell = Shell::new();
     for round in 0..6 {
-        // Whether the files are there already or not.
+        // Whether the files exist already or not.
         if round % 2 == 0 {
             for name in shell.names(".") {
                 std::fs::remove_file(shell.path(&name)).unwrap();

@@ -1,4 +1,4 @@
-//! A vault in the hands of its owner, of a newcomer, and of somebody who wishes it ill.
+//! `umbel vault` as used by its owner, by a new user, and by an attacker.
 
 use crate::shell::{self, Answer, Shell, gzip, number};
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Stdio;
 use std::thread;
 
-/// A folder with two notes, and a passphrase in a file.
+/// Returns a folder with two notes, and a passphrase in a file.
 fn notes() -> Shell {
     let shell = Shell::new();
     shell.write("phrase", "correct horse battery staple\n");
@@ -20,13 +20,13 @@ fn notes() -> Shell {
     shell
 }
 
-/// Runs `umbel vault` with the passphrase of the file.
+/// Runs `umbel vault` with the passphrase in the file.
 #[track_caller]
 fn vault(shell: &Shell, args: &str) -> Answer {
     shell.run(&format!("vault {args} --passphrase-file phrase"))
 }
 
-/// A vault `v` with both notes in it.
+/// Creates a vault `v` with both notes.
 #[track_caller]
 fn filled() -> Shell {
     let shell = notes();
@@ -39,7 +39,7 @@ fn documents(shell: &Shell) -> Vec<String> {
 }
 
 #[test]
-fn the_first_steps_of_a_newcomer() {
+fn the_first_steps_of_a_new_user() {
     let shell = notes();
     let made = vault(&shell, "add secrets plan.txt menu.txt").code(0);
     assert_eq!((made.text(), &made.stderr[..]), ("", "umbel: made a new vault, secrets\n"));
@@ -59,7 +59,7 @@ fn the_first_steps_of_a_newcomer() {
     vault(&shell, "remove secrets plan.txt").ok();
     assert_eq!(vault(&shell, "search secrets attack").code(1).text(), "");
     assert_eq!(vault(&shell, "check secrets").ok().text(), "whole: 1, damaged: 0\n");
-    // What everybody sees, without a passphrase.
+    // The facts that are visible without a passphrase.
     let info = shell.run("vault info secrets --json").ok().json();
     assert_eq!(number(&info, "documents"), 1.0);
     assert!((number(&info, "fill") - 0.5).abs() < 0.01, "{info}");
@@ -67,7 +67,7 @@ fn the_first_steps_of_a_newcomer() {
 }
 
 #[test]
-fn nothing_of_a_document_is_to_be_seen_and_only_its_owner_may_look() {
+fn documents_are_encrypted_and_readable_only_by_their_owner() {
     let shell = filled();
     for (name, bytes) in shell.contents("v") {
         for needle in ["attack", "dawn", "plan", "noon", "menu", ".txt", "horse"] {
@@ -85,7 +85,7 @@ fn nothing_of_a_document_is_to_be_seen_and_only_its_owner_may_look() {
 }
 
 #[test]
-fn a_wrong_passphrase_is_told_and_changes_nothing() {
+fn a_wrong_passphrase_is_an_error_and_changes_nothing() {
     let shell = filled();
     let before = shell.contents("v");
     shell.write("wrong", "incorrect horse\n");
@@ -95,7 +95,7 @@ fn a_wrong_passphrase_is_told_and_changes_nothing() {
         said.refused(&["this passphrase does not open v", "nothing was changed"]);
     }
     assert_eq!(shell.contents("v"), before);
-    // From a pipe, with or without an end, and with the end of another system.
+    // From a pipe, with or without a newline, and with that of Windows.
     for line in ["correct horse battery staple", "correct horse battery staple\r\nsecond line\n"] {
         let said = shell.pipe("vault search v dawn --passphrase-file -", line).ok();
         assert_eq!(said.text(), "plan.txt\n");
@@ -111,14 +111,14 @@ fn a_wrong_passphrase_is_told_and_changes_nothing() {
 }
 
 #[test]
-fn without_a_terminal_the_passphrase_has_to_come_from_elsewhere() {
+fn without_a_terminal_the_passphrase_must_come_from_a_file() {
     let shell = filled();
-    // In a session of its own there is no terminal, wherever the test runs.
+    // A session of its own has no terminal, wherever the test runs.
     let mut command = shell.program("setsid");
     command.args(["--wait", shell::UMBEL, "vault", "list", "v"]);
     let said = shell::Process::start(&mut command).finish();
     said.refused(&["no terminal", "--passphrase-file"]);
-    // And the vault is looked at before anybody is asked.
+    // Problems of the vault are reported before the prompt.
     shell
         .run("vault list nowhere")
         .refused(&["there is no vault in nowhere", "umbel vault add nowhere FILE"]);
@@ -129,7 +129,7 @@ fn without_a_terminal_the_passphrase_has_to_come_from_elsewhere() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_the_rest_is_added() {
+fn unreadable_files_are_reported_and_the_others_added() {
     let shell = notes();
     fs::create_dir_all(shell.path("letters/old")).expect("a folder");
     shell.write("letters/a", "dear ann");
@@ -170,7 +170,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_added() {
 }
 
 #[test]
-fn a_damaged_document_is_named_and_the_others_are_fine() {
+fn a_damaged_document_is_named_and_the_others_are_readable() {
     let shell = filled();
     let victim = vault(&shell, "list v --json").ok().text().lines().next().map(|line| {
         serde_json::from_str::<serde_json::Value>(line).expect("JSON")["name"]
@@ -209,7 +209,7 @@ fn a_damaged_document_is_named_and_the_others_are_fine() {
     vault(&shell, &format!("get v {} -o out", victim.expect("a document"))).code(2);
     assert!(!shell.path("out").exists(), "no part of it is left");
     assert_eq!(shell.names(".").iter().filter(|name| name.starts_with(".umbel")).count(), 0);
-    // Cut to nothing it has no name any more, but it can be removed by its id.
+    // An empty file has no name, but can be removed by its id.
     shell.write(&format!("v/{victim_file}"), "");
     let said = vault(&shell, "list v").code(2);
     assert_eq!(said.text().lines().count(), 2);
@@ -218,7 +218,7 @@ fn a_damaged_document_is_named_and_the_others_are_fine() {
 }
 
 #[test]
-fn whatever_a_server_puts_there_nobody_waits_for_it_or_believes_it() {
+fn files_planted_by_a_server_are_neither_waited_for_nor_trusted() {
     let shell = filled();
     let strange = |number: u32| format!("v/{number:032x}.doc");
     let made = shell.program("mkfifo").arg(shell.path(&strange(1))).status().expect("mkfifo");
@@ -242,7 +242,7 @@ fn whatever_a_server_puts_there_nobody_waits_for_it_or_believes_it() {
 }
 
 #[test]
-fn nothing_is_written_over_or_elsewhere() {
+fn nothing_is_overwritten_or_written_elsewhere() {
     let shell = filled();
     shell.write("mine", "mine");
     vault(&shell, "get v plan.txt -o mine").refused(&["mine exists", "-f"]);
@@ -251,7 +251,7 @@ fn nothing_is_written_over_or_elsewhere() {
     assert_eq!(shell.read("mine"), b"We attack at dawn.\n");
     vault(&shell, "get v plan.txt -o v").refused(&["v is a directory"]);
     vault(&shell, "get v plan.txt -o no/where").refused(&["no/where", "No such file"]);
-    // A name is never a place.
+    // The name of a document never decides the output path.
     fs::create_dir(shell.path("sub")).expect("a folder");
     shell.pipe("vault add v - --name ../../escape --passphrase-file phrase", "out").ok();
     shell.pipe("vault add v - --name /etc/shadow\x1b[2J --passphrase-file phrase", "out").ok();
@@ -260,11 +260,11 @@ fn nothing_is_written_over_or_elsewhere() {
     assert_eq!(shell.names("."), before);
     let list = vault(&shell, "list v").ok();
     assert!(list.text().contains("escape") && !list.text().contains('\x1b'), "no terminal is taken over");
-    // What is not there.
+    // Missing documents.
     assert!(vault(&shell, "get v nobody").code(1).stderr.contains("there is no document \"nobody\" in v"));
     vault(&shell, "remove v plan.txt nobody").code(1);
     assert_eq!(vault(&shell, "search v attack").ok().text(), "plan.txt\n", "all or none is removed");
-    // A directory with other things is not made a vault, nor is one made twice.
+    // A directory with other files does not become a vault, and no vault is created twice.
     vault(&shell, "add sub/../sub plan.txt").code(0);
     vault(&shell, "init v").refused(&["v is a vault already"]);
     shell.write("folder-file", "x");
@@ -276,7 +276,7 @@ fn nothing_is_written_over_or_elsewhere() {
 #[test]
 fn two_documents_of_one_name_are_told_apart_by_their_ids() {
     let shell = filled();
-    // Two computers that add at the same time do not see each other's.
+    // Two computers that add at the same time do not see each other's documents.
     fs::create_dir(shell.path("copy")).expect("a folder");
     for (name, bytes) in shell.contents("v") {
         shell.write(&format!("copy/{name}"), bytes);
@@ -321,9 +321,9 @@ fn parameters_are_for_new_vaults_and_have_limits() {
 }
 
 #[test]
-fn a_trapdoor_alone_is_believed_only_if_asked_for() {
+fn the_indexes_alone_are_trusted_only_on_request() {
     let shell = notes();
-    // One key: half of all documents seem to hold any word.
+    // With one key, half of all documents seem to contain any word.
     vault(&shell, "init v -p 50% --memory 16MiB").ok();
     for i in 0..40 {
         shell.write(&format!("n{i}"), format!("number{i}"));
@@ -333,14 +333,14 @@ fn a_trapdoor_alone_is_believed_only_if_asked_for() {
     assert_eq!(vault(&shell, "search v number7").ok().text(), "n7\n");
     let possible = vault(&shell, "search v number7 --possible").ok();
     let count = possible.text().lines().count();
-    // 39 others, each with a chance of a half: within four standard errors.
+    // 39 others, each with probability one half: within four standard errors.
     assert!((8..=33).contains(&count) && possible.text().lines().any(|line| line == "n7"), "{count}");
     let json = vault(&shell, "search v number7 --json").ok().json();
     assert_eq!((&json["name"], &json["confirmed"]), (&"n7".into(), &true.into()));
 }
 
 #[test]
-fn a_reader_who_has_seen_enough_is_no_error() {
+fn a_closed_output_is_not_an_error() {
     let shell = filled();
     shell.write("long", "word ".repeat(1_000_000));
     vault(&shell, "add v long").ok();
@@ -363,14 +363,14 @@ fn an_interrupted_add_leaves_nothing_behind() {
     let before = shell.contents("v");
     let mut adding = shell.start("vault add v - --name slow --passphrase-file phrase");
     let mut stdin = adding.stdin();
-    // More than any buffer holds, so that some of it is on its way.
+    // More than any buffer holds, so that part of it is being written.
     stdin.write_all(&b"secret ".repeat(200_000)).expect("somebody reads");
     adding.child().kill().expect("it runs");
     drop(adding);
     assert_eq!(shell.contents("v"), before);
 }
 
-/// What is written into the vault could take the place of its own files.
+/// A file written into the vault could replace one of its own files.
 #[test]
 fn nothing_is_decrypted_into_the_vault_itself() {
     let shell = filled();
@@ -385,12 +385,12 @@ fn nothing_is_decrypted_into_the_vault_itself() {
     }
     fs::remove_dir(shell.path("v/sub")).expect("an empty folder");
     assert_eq!(shell.contents("v"), before);
-    // From inside, the place is still another.
+    // Through a link to the vault, a path outside of it is still valid.
     vault(&shell, "get same plan.txt -o plan2").ok();
 }
 
 #[test]
-fn a_vault_that_lost_its_header_is_told_from_none() {
+fn a_vault_without_its_header_is_distinguished_from_no_vault() {
     let shell = filled();
     fs::rename(shell.path("v/vault"), shell.path("header")).expect("a header");
     for args in ["list v", "add v menu.txt", "init v", "search v dawn"] {
@@ -401,9 +401,10 @@ fn a_vault_that_lost_its_header_is_told_from_none() {
     vault(&shell, "list v").ok();
 }
 
-/// Searches, lists and gets see each document once, whoever replaces it meanwhile; and writers wait for each other.
+/// Searches, lists and gets see each document once while it is being replaced, and writers wait for
+/// each other.
 #[test]
-fn nobody_misses_what_is_replaced_meanwhile() {
+fn documents_replaced_meanwhile_are_not_missed() {
     let shell = notes();
     vault(&shell, "init v --memory 16MiB --passes 1").ok();
     let files: Vec<String> = (0..8).map(|i| format!("n{i}")).collect();
@@ -427,21 +428,26 @@ fn nobody_misses_what_is_replaced_meanwhile() {
         }
     });
     assert_eq!(documents(&shell).len(), 8);
-    // A link to nowhere is no reason to look for ever, and it is told.
+    // A dangling link is reported, and not looked up for ever.
     symlink("nowhere", shell.path(&format!("v/{:032x}.doc", 1))).expect("a link");
     assert!(vault(&shell, "search v common").code(2).stderr.contains("No such file"));
 }
 
 #[test]
-fn of_a_pipe_only_the_first_line_is_waited_for() {
+fn only_the_first_line_of_a_pipe_is_awaited() {
     let shell = filled();
     let mut search = shell.start("vault search v dawn --passphrase-file -");
-    search.say("correct horse battery staple\n");
-    assert_eq!(search.hear(shell::PATIENCE).as_deref(), Some(&b"plan.txt\n"[..]), "the pipe is open still");
+    search.send("correct horse battery staple\n");
+    assert_eq!(
+        search.next_line(shell::PROCESS_TIMEOUT).as_deref(),
+        Some(&b"plan.txt\n"[..]),
+        "the pipe is open still"
+    );
     search.finish().ok();
 }
 
-/// Starts `umbel vault` at a terminal of its own and waits for the prompt; what was shown, and both ends of the terminal.
+/// Starts `umbel vault` on a terminal and waits for the prompt. Returns the process and both ends
+/// of the terminal.
 fn at_prompt(shell: &Shell, args: &str) -> (shell::Process, fs::File, fs::File) {
     let (mut user, program) = shell::terminal();
     let other = || Stdio::from(program.try_clone().expect("another of the same"));
@@ -459,7 +465,7 @@ fn at_prompt(shell: &Shell, args: &str) -> (shell::Process, fs::File, fs::File) 
 }
 
 #[test]
-fn on_a_terminal_the_passphrase_is_asked_for_and_not_shown() {
+fn on_a_terminal_the_passphrase_is_prompted_for_and_not_shown() {
     let shell = filled();
     let echo =
         |terminal: &fs::File| tcgetattr(terminal).expect("a terminal").local_modes.contains(LocalModes::ECHO);
@@ -475,7 +481,7 @@ fn on_a_terminal_the_passphrase_is_asked_for_and_not_shown() {
         let shown = String::from_utf8(shown).expect("text");
         assert!(shown.contains("plan.txt") && !shown.contains("horse"), "{shown:?}");
     }
-    // Whoever gives up has a terminal as before.
+    // After an interrupt the terminal has its former modes.
     for way in ["^C", "TERM"] {
         let (mut process, mut user, program) = at_prompt(&shell, "list v");
         if way == "^C" {

@@ -1,9 +1,9 @@
-//! Word lists of Debian, wherever they can be had: installed, or unpacked from their packages.
+//! Word lists of Debian, installed or unpacked from their packages.
 
 use crate::debian;
 use std::path::{Path, PathBuf};
 
-/// The word list of a package.
+/// Returns the word list of a package.
 pub fn list(package: &str, name: &str) -> PathBuf {
     let installed = Path::new("/usr/share/dict").join(name);
     if installed.is_file() { installed } else { debian::unpacked(package, &format!("usr/share/dict/{name}")) }

@@ -1,5 +1,6 @@
-//! `umbel count add`: more lines into a multiset.
+//! `umbel count add`: records more lines in a multiset.
 
+use crate::args::headings;
 use crate::filters::{FileLock, Secrets, record, warn_if_noisy};
 use crate::input::{InputArgs, check_not_output};
 use crate::report::FilterReport;
@@ -11,27 +12,28 @@ use umbel::any::Stored;
 use umbel::kind::Category;
 use umbel::{AnyCount, file};
 
-/// Go on counting: record more lines in a multiset.
+/// Record more lines in a multiset.
 ///
-/// The file is replaced as a whole when all lines have been read; until then, and if anything goes wrong before, it stays as it
-/// was. Says so when there are so many lines that the noise grows beyond what was asked for.
+/// The file is replaced as a whole once all lines have been read. Until then, and after any error,
+/// it is unchanged. A warning is printed if there are too many lines, so that the noise exceeds
+/// the one that the multiset was built for.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel count add hosts.umbel today.txt")]
 pub struct Args {
-    /// The multiset to add to
+    /// Multiset to add to
     #[arg(value_name = "MULTISET")]
     counts: PathBuf,
 
-    /// Print the facts of the multiset as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     secrets: Secrets,
 
-    #[command(flatten)]
-    input: InputArgs,
+    /// Print a description of the multiset as JSON
+    #[arg(long, help_heading = headings::OUTPUT)]
+    json: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {

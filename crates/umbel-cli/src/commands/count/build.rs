@@ -1,6 +1,6 @@
-//! `umbel count build`: a multiset from lines.
+//! `umbel count build`: builds a multiset from lines.
 
-use crate::args::{names, number};
+use crate::args::{headings, names, number};
 use crate::filters::{
     DEFAULT_NOISE, HashArgs, MultisetArgs, SaveArgs, capacity_for, digest_spool, record, warn_if_noisy,
 };
@@ -13,43 +13,55 @@ use umbel::key::Hashed;
 use umbel::spec::KindOptions;
 use umbel::{AnyCount, Hasher, Kind, Spec};
 
-/// Count repeated lines into a multiset.
+/// Build a multiset that counts repeated lines.
 ///
-/// Without -n it is made for as many lines, and as many different ones, as there turn out to be: the digests of lines, eight
-/// bytes each, are kept until the end, on disk beyond 64 MiB. With -n nothing is kept. The same lines in the same order give
-/// the same file, whatever the number of threads.
+/// Without -n, the multiset is sized for the lines and the distinct lines in the input: the digests
+/// of all lines, eight bytes each, are held until the end, on disk beyond 64 MiB. With -n, nothing
+/// is held. The same lines in the same order produce the same file with any number of threads.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cut -d ' ' -f 1 access.log | umbel count build -o hosts.umbel
-  umbel count build -n 1e8 --keys 1e6 -d ' ' -F 1 -o hosts.umbel access.log.gz")]
+  umbel count build -n 1e6 --keys 1e4 -d ' ' -F 1 -o hosts.umbel access.log.gz")]
 pub struct Args {
-    #[command(flatten)]
-    writing: SaveArgs,
-
-    /// Make it for so many lines, repeated ones included (default: as many as there are)
-    #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
+    /// Number of lines to size the multiset for, with repetitions (default: the lines in the input)
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
     capacity: Option<u64>,
 
-    /// The noise: the share of groups that are found without having been hit
-    #[arg(short = 'p', long, value_name = "NOISE", value_parser = number::rate, default_value_t = DEFAULT_NOISE)]
+    /// Noise: the share of groups that are found without having been recorded
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "NOISE",
+        value_parser = number::rate,
+        default_value_t = DEFAULT_NOISE,
+        help_heading = headings::FILTER
+    )]
     noise: f64,
 
-    /// The kind of multiset: space-code counts up to about a hundred and takes a fourth less memory
-    #[arg(long, default_value_t = Kind::MultiResolution, value_parser = names::count_kind())]
+    /// Kind of multiset; space-code counts only to about a hundred and takes a quarter less memory
+    #[arg(
+        long,
+        default_value_t = Kind::MultiResolution,
+        value_parser = names::count_kind(),
+        help_heading = headings::FILTER
+    )]
     kind: Kind,
+
+    /// Hash of the keys
+    #[arg(long, value_parser = names::strength(), help_heading = headings::FILTER)]
+    hash: Option<Strength>,
 
     #[command(flatten)]
     options: MultisetArgs,
 
-    /// The hash
-    #[arg(long, value_parser = names::strength())]
-    hash: Option<Strength>,
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     hashing: HashArgs,
 
     #[command(flatten)]
-    input: InputArgs,
+    writing: SaveArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -69,7 +81,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// Returns an empty multiset for `recordings` of `keys` distinct keys, or of as many as --keys gives.
+    /// Returns an empty multiset for `recordings` of `keys` distinct keys, or of as many as --keys
+    /// gives.
     fn empty(&self, recordings: u64, keys: Option<u64>, hasher: Hasher) -> Result<AnyCount> {
         let mut options = KindOptions::default();
         self.options.for_kind(self.kind, &mut options)?;

@@ -1,5 +1,6 @@
-//! `umbel count get`: how often keys came.
+//! `umbel count get`: looks up the counts of keys.
 
+use crate::args::headings;
 use crate::filters::{Secrets, check_whole};
 use crate::input::{InputArgs, Records, explain_swapped};
 use crate::pipeline::Select;
@@ -11,30 +12,31 @@ use umbel::file::Mapped;
 use umbel::kind::Category;
 use umbel::space_code::Multiplicity;
 
-/// Print after each line how often its key was recorded: the estimate, and the limits of a 95 % interval.
+/// Print each line with the estimated count of its key and a 95 % interval.
 ///
-/// Three columns follow every line, after tabs: the estimate with one decimal, and the least and the most often that it may
-/// have been. A key that was certainly never recorded has 0 in all three. One that was recorded more often than the multiset
-/// can tell has `>=` before the estimate, and inf for the most. Lines come out in the order of the input, whatever the
-/// number of threads. Exit code 0 if a key may have been recorded, 1 if none was.
+/// Three columns follow each line, separated by tabs: the estimate with one decimal, and the lower
+/// and upper limit of the interval. All three are 0 for a key that was certainly never recorded. If
+/// a key was recorded more often than the multiset can count, the estimate starts with `>=` and the
+/// upper limit is inf. Lines are printed in the order of the input with any number of threads. The
+/// exit code is 0 if a key may have been recorded, 1 if none was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel count get hosts.umbel suspects.txt
-  umbel count get hosts.umbel < suspects.txt | sort -t \"$(printf '\\t')\" -k 2rn")]
+  umbel count get hosts.umbel suspects.txt | sort -t \"$(printf '\\t')\" -k 2rn")]
 pub struct Args {
-    /// The multiset to ask
+    /// Multiset to query
     #[arg(value_name = "MULTISET")]
     counts: PathBuf,
 
-    /// Show each line as soon as it is found; automatic when the input has nothing more at the moment
-    #[arg(long)]
-    line_buffered: bool,
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     secrets: Secrets,
 
-    #[command(flatten)]
-    input: InputArgs,
+    /// Print each line as soon as it is looked up, not only when the input pauses
+    #[arg(long, help_heading = headings::OUTPUT)]
+    line_buffered: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -66,7 +68,8 @@ fn query(args: &Args, counts: &Mapped, records: &Records) -> Result<(u64, Vec<u8
     Ok((answers.iter().filter(|count| !never(count)).count() as u64, out))
 }
 
-/// Returns whether a key was certainly never recorded: a key that may have been has a high limit of at least one.
+/// Returns whether a key was certainly never recorded: a key that may have been has a high limit of
+/// at least one.
 fn never(count: &Multiplicity) -> bool {
     count.high == 0.0
 }

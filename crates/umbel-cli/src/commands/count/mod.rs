@@ -1,4 +1,4 @@
-//! `umbel count`: how often keys came.
+//! `umbel count`: counts of repeated lines.
 
 mod add;
 mod build;
@@ -7,11 +7,14 @@ mod get;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Count repeated lines in a few bits for each, and ask how often one came.
+/// Count repeated lines in a few bits, and look up the counts.
 ///
-/// A multiset tells of any key about how often it was recorded, with the limits between which the number lies in 95 of 100
-/// cases. It is for streams in which some lines come once and others a million times: it never overflows, and keeps no keys.
+/// A multiset estimates how often a key was recorded, with a 95 % interval. It suits streams in
+/// which some lines come once and others a million times: it never overflows, and stores no keys.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel count build -d ' ' -F 1 -o hosts.umbel access.log
+  umbel count get hosts.umbel suspects.txt")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

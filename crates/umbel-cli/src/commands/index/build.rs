@@ -1,7 +1,7 @@
-//! `umbel index build`: a filter for each of many files.
+//! `umbel index build`: builds an index with a filter for each file.
 
 use super::report_made;
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::filters::explain_exists;
 use crate::terminal::Progress;
 use anyhow::{Result, bail};
@@ -9,41 +9,54 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel_text::index::{self, Options, Settings};
 
-/// Make an index of the files in directories.
+/// Build an index of the files in directories.
 ///
-/// Each file gets a filter of its words: runs of letters, digits and underscores, capital or small. Files of more than
-/// --block bytes are cut into blocks of lines with a filter each, so that only parts of them have to be read. With
-/// --substrings any part of a line of four bytes or more can be found, not only whole words; the index is then several
-/// times as large. What is compressed with gzip or zstd is indexed by its text. Links are not followed, as by `grep -r`.
+/// Each file gets a filter of its words: runs of letters, digits and underscores, regardless of
+/// case. Files larger than --block are cut into blocks of lines with a filter each, so that only
+/// parts of them have to be read. With --substrings, any four consecutive bytes of a line can be
+/// found, not only whole words; the index is then several times larger. Files compressed with gzip
+/// or zstd are indexed by their text. Symbolic links are not followed, as in `grep -r`.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel index build logs                    # writes logs.idx
+  umbel index build --substrings -o code.idx src tests")]
 pub struct Args {
-    /// Directories, or files
+    /// Directories or files
     #[arg(value_name = "DIR|FILE", required = true)]
     roots: Vec<PathBuf>,
 
-    /// The index to write; for one directory DIR.idx beside it, where `umbel grep` looks
-    #[arg(short, long, value_name = "INDEX")]
-    output: Option<PathBuf>,
-
-    /// Replace INDEX if it is there
-    #[arg(short, long)]
-    force: bool,
-
     /// Index substrings too
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = headings::FILTER)]
     substrings: bool,
 
-    /// The length of the pieces by which substrings are found, 2 to 8 bytes; implies --substrings [default: 4]
-    #[arg(long, value_name = "N")]
+    /// Length of the pieces that substrings are found by, 2 to 8 bytes; implies --substrings
+    /// [default: 4]
+    #[arg(long, value_name = "N", help_heading = headings::FILTER)]
     grams: Option<u32>,
 
-    /// The share of files that are read in vain for a key they do not hold [default: 1%, with substrings 10%]
-    #[arg(short = 'p', long, value_name = "P", value_parser = number::rate)]
+    /// Share of files without a key that are read for it nevertheless [default: 1%, or 10% with
+    /// substrings]
+    #[arg(short = 'p', long, value_name = "P", value_parser = number::rate, help_heading = headings::FILTER)]
     rate: Option<f64>,
 
-    /// Cut files into blocks of about this size
-    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = number::bytes)]
+    /// Size of the blocks that large files are cut into
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1MiB",
+        value_parser = number::bytes,
+        help_heading = headings::FILTER
+    )]
     block: u64,
+
+    /// Write the index to INDEX; for one directory the default is DIR.idx beside it, where `umbel
+    /// grep` looks for it
+    #[arg(short, long, value_name = "INDEX", help_heading = headings::OUTPUT)]
+    output: Option<PathBuf>,
+
+    /// Replace INDEX if it exists
+    #[arg(short, long, help_heading = headings::OUTPUT)]
+    force: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {

@@ -1,5 +1,6 @@
-//! `umbel index info`: what is in an index, and what it saves.
+//! `umbel index info`: describes an index and the reads that it saves.
 
+use crate::args::headings;
 use crate::report::{Columns, Rows, size};
 use crate::terminal::output;
 use anyhow::Result;
@@ -9,21 +10,24 @@ use std::process::ExitCode;
 use umbel::Digest;
 use umbel_text::index::Index;
 
-/// Tell what is in an index: its files, its size, and the share of reads it saves.
+/// Show the files and the size of an index, and the share of reads that it saves.
 ///
-/// The share is measured: the filters are asked for a thousand words that are nowhere.
+/// That share is measured: the filters are queried for a thousand words that no file contains.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel index info logs.idx
+  umbel index info --files logs.idx")]
 pub struct Args {
-    /// The index
+    /// Index to describe
     #[arg(value_name = "INDEX")]
     index: PathBuf,
 
-    /// List the files, with the memory of each
-    #[arg(long)]
+    /// List the files with the memory of each
+    #[arg(long, help_heading = headings::OUTPUT)]
     files: bool,
 
     /// Print a line of JSON
-    #[arg(long)]
+    #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
 }
 

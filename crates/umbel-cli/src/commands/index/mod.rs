@@ -1,4 +1,4 @@
-//! `umbel index`: which of many files can hold a word.
+//! `umbel index`: indexes of the words in files.
 
 mod build;
 mod info;
@@ -11,12 +11,17 @@ use anyhow::Result;
 use std::process::ExitCode;
 use umbel_text::index::BuildSummary;
 
-/// Know which of many files can hold a word, without reading them.
+/// Index files, to find those that may contain a word.
 ///
-/// `umbel index build logs` makes logs.idx, with a small filter for each file in the directory; `umbel grep` then reads
-/// only the files that may hold what is looked for, and `umbel index which` names them. A file that has changed since is
-/// always read; `umbel index update` brings the index up to date and reads only what has changed.
+/// `umbel index build logs` writes logs.idx, with a small filter for each file in the directory.
+/// `umbel grep` then reads only the files that may contain the text, and `umbel index which` lists
+/// them. A file that has changed since is always read; `umbel index update` brings the index up to
+/// date and reads only the changed files.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel index build logs
+  umbel grep -w timeout logs
+  umbel index update logs.idx")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

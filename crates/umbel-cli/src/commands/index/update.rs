@@ -1,6 +1,7 @@
-//! `umbel index update`: what has changed since an index was made.
+//! `umbel index update`: brings an index up to date.
 
 use super::report_made;
+use crate::args::headings;
 use crate::filters::FileLock;
 use crate::terminal::{Progress, output};
 use anyhow::Result;
@@ -8,18 +9,20 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel_text::index::{self, Options};
 
-/// Bring an index up to date: read what is new or has changed, drop what has gone.
+/// Update an index: read new and changed files, drop deleted ones.
 ///
-/// A file has changed if its size, its inode, its time of modification or its time of change has. The new index is the
-/// same that `umbel index build` would make.
+/// A file counts as changed if its size, inode, modification time or change time differs. The new
+/// index is the same that `umbel index build` would write.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel index update logs.idx")]
 pub struct Args {
-    /// The index
+    /// Index to update
     #[arg(value_name = "INDEX")]
     index: PathBuf,
 
-    /// Say nothing about what was done
-    #[arg(short, long)]
+    /// Print no summary
+    #[arg(short, long, help_heading = headings::OUTPUT)]
     quiet: bool,
 }
 

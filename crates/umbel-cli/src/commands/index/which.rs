@@ -1,5 +1,6 @@
-//! `umbel index which`: the files that may hold a word.
+//! `umbel index which`: lists the files that may contain a word.
 
+use crate::args::headings;
 use crate::documents::report_unreadable;
 use crate::terminal::exit::{FAILED, found};
 use crate::terminal::output::{self, Out};
@@ -9,34 +10,37 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel_text::index::{Index, Look};
 
-/// Print the files that may hold a word; the others certainly do not.
+/// List the files that may contain a word; the others certainly do not.
 ///
-/// With several words, the files that may hold all of them. A file that is new or has changed since the index was made
-/// may hold anything, and is printed. Capital and small letters are the same to an index.
+/// With several words, lists the files that may contain all of them. A file that is new or has
+/// changed since the index was built may contain anything, and is listed. Case is ignored.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel index which logs.idx timeout
+  umbel index which --any logs.idx timeout refused")]
 pub struct Args {
-    /// The index
+    /// Index to query
     #[arg(value_name = "INDEX")]
     index: PathBuf,
 
-    /// Whole words; what stands between letters, digits and underscores only separates them
+    /// Words; characters other than letters, digits and underscores separate them
     #[arg(value_name = "WORD", required = true)]
     words: Vec<String>,
 
-    /// Files with any of the words, instead of all of them
-    #[arg(long)]
+    /// List files that may contain any of the words instead of all
+    #[arg(long, help_heading = headings::SEARCH)]
     any: bool,
 
-    /// The words may be parts of words, for an index of substrings
-    #[arg(short, long)]
+    /// Find the words inside other words too; needs an index of substrings
+    #[arg(short, long, help_heading = headings::SEARCH)]
     substrings: bool,
 
-    /// Do not look at the files: answer for them as they were
-    #[arg(long)]
+    /// Do not check whether files have changed since
+    #[arg(long, help_heading = headings::SEARCH)]
     offline: bool,
 
     /// End names with a zero byte instead of a newline
-    #[arg(short = '0', long)]
+    #[arg(short = '0', long, help_heading = headings::OUTPUT)]
     null: bool,
 }
 

@@ -1,5 +1,6 @@
-//! `umbel lab fpr`: the rate of a filter on data of one's own.
+//! `umbel lab fpr`: measures the rate of a filter on the user's keys.
 
+use crate::args::headings;
 use crate::filters::Secrets;
 use crate::input::InputArgs;
 use crate::pipeline;
@@ -19,35 +20,36 @@ use umbel::{Hasher, file};
 
 /// Measure the false-positive rate of a filter on keys that are not in it.
 ///
-/// Of a map, that is the share of keys that get a value although they are not in it. Every line of --absent is asked once,
-/// however often it comes. The share that may be members is set against the rate that
-/// the filter's contents promise. The interval that is told is Wilson's of 95 %. The verdict is by that of 99.9 %, since the
-/// other would accuse one honest filter in twenty: exit code 1 if the promise lies outside of it, be it that the filter is
-/// worse or better than promised. A filter that seems worse has often been asked for keys that are in it.
+/// Every distinct line of --absent is queried once, and the share of positive answers is compared
+/// with the rate that the filter's contents promise. For a map, that is the share of absent keys
+/// that get a value. The printed interval is Wilson's 95 % interval. The verdict uses the 99.9 %
+/// interval, since the other would reject one correct filter in twenty: the exit code is 1 if the
+/// promised rate lies outside of it, whether the filter is worse or better. If a filter seems
+/// worse, the keys are often in it after all.
 #[derive(clap::Args)]
-#[command(mut_arg("inputs", |arg| arg.long("absent").num_args(1).value_name("FILE").required(true).help(ABSENT_HELP)))]
+#[command(mut_arg("inputs", |arg| arg.long("absent").num_args(1).value_name("FILE").required(true).help(ABSENT_HELP).help_heading(headings::INPUT)))]
 #[command(mut_arg("print_field", |arg| arg.hide(true)))]
 #[command(after_help = "Examples:
   umbel lab fpr seen.umbel --absent others.txt
   umbel lab fpr seen.umbel --absent others.csv --csv -F 2 --json")]
 pub struct Args {
-    /// The filter to ask
+    /// Filter to query
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     secrets: Secrets,
 
-    #[command(flatten)]
-    input: InputArgs,
+    /// Print JSON
+    #[arg(long, help_heading = headings::OUTPUT)]
+    json: bool,
 }
 
-const ABSENT_HELP: &str = "A file with a key in each line that is not in the filter (repeatable); `-` is standard input. What is \
-                      compressed with gzip or zstd is recognised";
+const ABSENT_HELP: &str = "File with keys that are not in the filter, one per line (repeatable); `-` means standard input. Files \
+                           compressed with gzip or zstd are decompressed";
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let wanted = match file::inspect(&args.filter)?.kind.category() {
@@ -186,7 +188,7 @@ impl Verdict {
 mod tests {
     use super::*;
 
-    /// The figures of textbooks for 8 of 10, and the closed form for none, z²/(n + z²).
+    /// The textbook figures for 8 of 10, and the closed form for 0 of n, z²/(n + z²).
     #[test]
     fn intervals_are_those_of_wilson() {
         let (low, high) = wilson(8, 10, Z_95);
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_are_outside() {
+    fn a_rate_on_either_side_of_the_interval_is_outside() {
         let interval = (0.009, 0.011);
         assert_eq!(Verdict::from_interval(0.01, interval), Verdict::AsPromised);
         assert_eq!(Verdict::from_interval(0.008, interval), Verdict::Worse);

@@ -1,16 +1,24 @@
-//! `umbel lab list`: what there is to be reproduced.
+//! `umbel lab list`: lists the experiments.
 
+use crate::args::headings;
 use crate::report::{Columns, Rows};
 use crate::terminal::output;
 use anyhow::Result;
 use std::process::ExitCode;
 use umbel_lab::Parameter;
 
-/// Name the experiments: id, title, source, and about how many seconds each takes, quick and full
+/// List the experiments with their sources and durations.
+///
+/// Prints the id, title and source of each experiment, and the approximate number of seconds of a
+/// quick and of a full run.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel lab list
+  umbel lab list --parameters")]
 pub struct Args {
-    /// Name what `lab run --set` can set: parameter, what it is, its value, quick and full, and from where to where it may be
-    #[arg(long)]
+    /// List the parameters for `umbel lab run --set`: meaning, default in a quick and in a full
+    /// run, and range
+    #[arg(long, help_heading = headings::OUTPUT)]
     parameters: bool,
 }
 

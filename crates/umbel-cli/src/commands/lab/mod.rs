@@ -1,4 +1,4 @@
-//! `umbel lab`: the numbers of the literature, reproduced.
+//! `umbel lab`: experiments that reproduce the numbers of the literature.
 
 mod fpr;
 mod list;
@@ -9,12 +9,16 @@ mod words;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Reproduce the numbers of the literature, and see where theory and measurement agree.
+/// Run experiments that compare theory and measurement.
 ///
-/// An experiment has a claim, a set-up and criteria that hold or do not. `umbel lab run all` runs them and writes a report
-/// with tables and charts. `umbel lab trace` goes through the worked examples step by step; `umbel lab words` and
-/// `umbel lab fpr` measure rates on data of one's own.
+/// An experiment has a claim, a setup and criteria that hold or do not. `umbel lab run all` runs
+/// all of them and writes a report with tables and charts. `umbel lab trace` shows worked examples
+/// step by step; `umbel lab words` and `umbel lab fpr` measure rates on your own data.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel lab run all --quick
+  umbel lab trace search
+  umbel lab fpr seen.umbel --absent others.txt")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

@@ -1,6 +1,6 @@
-//! `umbel lab run`: experiments, and their report.
+//! `umbel lab run`: runs experiments and writes their report.
 
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::terminal::exit::NOT_FOUND;
 use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
@@ -14,42 +14,55 @@ use umbel_lab::{Experiment, Lab, Outcome, Scale};
 
 /// Run experiments and write a report.
 ///
-/// The folder gets one page, index.html, which needs nothing else, and for each experiment its tables as CSV, its criteria as
-/// JSON and its charts as SVG. The same seed gives the same figures, times aside, whatever the number of threads. Exit code
-/// 1 if a criterion does not hold.
+/// The report directory gets a self-contained page, index.html, and for each experiment its tables
+/// as CSV, its criteria as JSON and its charts as SVG. The same seed gives the same figures with
+/// any number of threads, except for times. The exit code is 1 if a criterion does not hold.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel lab run all --quick
   umbel lab run E1 E1c --full --out rates
   umbel lab run E1 --set n=1e5,queries=1M")]
 pub struct Args {
-    /// The experiments, by their ids; `all` for all of them
+    /// Ids of experiments, as listed by `umbel lab list`; `all` runs all of them
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
 
-    /// Only as much as shows whether it holds (default)
-    #[arg(long)]
+    /// Run each experiment on just enough data to check its criteria (default)
+    #[arg(long, help_heading = headings::EXPERIMENT)]
     quick: bool,
 
-    /// As much as the literature did, or more
-    #[arg(long, conflicts_with = "quick")]
+    /// Run each experiment on at least as much data as the literature
+    #[arg(long, conflicts_with = "quick", help_heading = headings::EXPERIMENT)]
     full: bool,
 
-    /// The folder for the report
-    #[arg(long, value_name = "DIR", default_value = "lab")]
-    out: PathBuf,
-
-    /// On which every number depends that is drawn
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Seed of all random numbers
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = headings::EXPERIMENT)]
     seed: u64,
 
-    /// Other parameters than those of the literature, as `umbel lab list --parameters` names them; may be given several times
-    #[arg(long = "set", value_name = "NAME=NUMBER,...", value_delimiter = ',', value_parser = assignment)]
+    /// Change parameters, as listed by `umbel lab list --parameters` (repeatable)
+    #[arg(
+        long = "set",
+        value_name = "NAME=NUMBER,...",
+        value_delimiter = ',',
+        value_parser = assignment,
+        help_heading = headings::EXPERIMENT
+    )]
     parameters: Vec<(String, f64)>,
 
-    /// How many experiments run at once; those that measure times run alone [default: as many as there are processors]
-    #[arg(short = 'j', long, value_name = "N", value_parser = number::threads)]
+    /// Number of experiments that run at a time; those that measure times run alone [default: the
+    /// number of processors]
+    #[arg(
+        short = 'j',
+        long,
+        value_name = "N",
+        value_parser = number::threads,
+        help_heading = headings::EXPERIMENT
+    )]
     threads: Option<usize>,
+
+    /// Directory of the report
+    #[arg(long, value_name = "DIR", default_value = "lab", help_heading = headings::OUTPUT)]
+    out: PathBuf,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {

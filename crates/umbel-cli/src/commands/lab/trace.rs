@@ -1,5 +1,6 @@
-//! `umbel lab trace`: the worked examples of the literature, step by step.
+//! `umbel lab trace`: shows the worked examples of the literature step by step.
 
+use crate::args::headings;
 use crate::filters;
 use crate::report::Rows;
 use crate::terminal::output;
@@ -11,10 +12,11 @@ use std::process::ExitCode;
 use umbel::file::{self, Placing};
 use umbel_lab::trace::{Example, Trace, examples, find};
 
-/// Go through a worked example of the literature, step by step.
+/// Show a worked example of the literature step by step.
 ///
-/// Each step shows the array before and after it, what was set, which zero made a no, and the keys that have each cell: in
-/// a false positive, those that are to blame. Examples are run, not copied. Without a name they are listed.
+/// Each step shows the array before and after, the cells that were set, the zero that proves
+/// absence, and the keys that share each cell; for a false positive, these are the keys that cause
+/// it. The examples are executed, not copied. Without a name, the examples are listed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel lab trace
@@ -22,20 +24,20 @@ use umbel_lab::trace::{Example, Trace, examples, find};
   umbel lab trace deletion --svg deletion.svg
   umbel lab trace all --svg pictures")]
 pub struct Args {
-    /// The example; `all` for all of them
+    /// Example to show; `all` shows all of them
     #[arg(value_name = "EXAMPLE", ignore_case = true, hide_possible_values = true, value_parser = names())]
     example: Option<String>,
 
-    /// Name the examples: name, title and source
-    #[arg(long, conflicts_with_all = ["example", "svg"])]
+    /// List the examples: name, title and source
+    #[arg(long, conflicts_with_all = ["example", "svg"], help_heading = headings::OUTPUT)]
     list: bool,
 
-    /// Draw it into this file too; of `all`, each into a file of its own in this folder
-    #[arg(long, value_name = "FILE", requires = "example")]
+    /// Draw the example into FILE; for `all`, FILE is a directory with a file for each example
+    #[arg(long, value_name = "FILE", requires = "example", help_heading = headings::OUTPUT)]
     svg: Option<PathBuf>,
 
-    /// Replace FILE if it is there
-    #[arg(short, long, requires = "svg")]
+    /// Replace FILE if it exists
+    #[arg(short, long, requires = "svg", help_heading = headings::OUTPUT)]
     force: bool,
 }
 

@@ -1,6 +1,6 @@
-//! `umbel lab words`: the classic experiment with a list of words of one's own.
+//! `umbel lab words`: the classic experiment, with the user's list of words.
 
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::input::{InputArgs, is_stdin};
 use crate::pipeline;
 use crate::report::Rows;
@@ -13,43 +13,55 @@ use std::process::ExitCode;
 use umbel::Batch;
 use umbel_lab::{WordsReport, words};
 
-/// Put a list of words into a filter, and ask it for random words that are certainly not in the list.
+/// Measure the rate of a filter of words with random words.
 ///
-/// The filter is a standard one, with m = -n ln p / (ln 2)^2 bits and k = (m/n) ln 2 hash functions, both rounded up. What is
-/// measured is the share of random words that it takes for words of the list; computed is (1 - (1 - 1/m)^(kn))^k. Words
-/// that come twice count once, empty lines do not count, and a carriage return at the end of a line is no part of the word.
-/// Without -p the rate is asked for, if standard input is a terminal.
+/// The filter is a standard one, with m = -n ln p / (ln 2)^2 bits and k = (m/n) ln 2 hash
+/// functions, both rounded up. The measured rate is the share of random words, none of them in the
+/// list, that the filter reports as present; the computed rate is (1 - (1 - 1/m)^(kn))^k. Repeated
+/// words count once, empty lines are ignored, and a carriage return at the end of a line is not
+/// part of the word. Without -p, the rate is prompted for if standard input is a terminal.
 #[derive(clap::Args)]
 #[command(mut_arg("inputs", |arg| arg.value_name("FILE").required(true).help(FILES_HELP)))]
 #[command(mut_arg("print_field", |arg| arg.hide(true)))]
 #[command(after_help = "Examples:
-  umbel lab words words.txt
-  umbel lab words words.txt -p 0.04
-  umbel lab words words.txt -p 5% --json")]
+  umbel lab words -p 0.04 words.txt
+  umbel lab words -p 5% --queries 1e6 --json words.txt")]
 pub struct Args {
-    /// The false-positive rate
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
+    /// False-positive rate of the filter
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "RATE",
+        value_parser = number::rate,
+        help_heading = headings::EXPERIMENT
+    )]
     fpr: Option<f64>,
 
-    /// How many random words are asked
-    #[arg(long, value_name = "N", value_parser = number::count, default_value = "100000")]
+    /// Number of random words
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = number::count,
+        default_value = "100000",
+        help_heading = headings::EXPERIMENT
+    )]
     queries: u64,
 
-    /// On which the random words and the hash depend
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Seed of the random words and of the hash
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = headings::EXPERIMENT)]
     seed: u64,
-
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
 
     #[command(flatten)]
     input: InputArgs,
+
+    /// Print JSON
+    #[arg(long, help_heading = headings::OUTPUT)]
+    json: bool,
 }
 
-const FILES_HELP: &str = "Files with a word in each line; `-` is standard input. What is compressed with gzip or zstd is recognised";
+const FILES_HELP: &str = "Files with one word per line; `-` means standard input. Files compressed with gzip or zstd are decompressed";
 
-/// The most random words; more would take too long and too much memory.
+/// The maximum number of random words; more would take too long and too much memory.
 const MAX_QUERIES: u64 = 100_000_000;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -58,7 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let reads_stdin = args.input.files().iter().any(|file| is_stdin(file));
     if args.fpr.is_none() && (reads_stdin || !io::stdin().is_terminal()) {
-        bail!("there is nobody to ask for the rate: give it with -p, for instance -p 1%");
+        bail!("there is no terminal to prompt for the rate on: give it with -p, for instance -p 1%");
     }
     let list = read(&args.input)?;
     if list.is_empty() {
@@ -104,7 +116,7 @@ fn read(input: &InputArgs) -> Result<Vec<Vec<u8>>> {
 
 /// Prompts for a rate until a valid one is entered.
 fn prompt_rate(from: &mut impl BufRead, to: &mut impl Write) -> Result<f64> {
-    let failed = "cannot ask for the rate";
+    let failed = "cannot prompt for the rate";
     loop {
         write!(to, "false-positive rate, between 0 and 1: ").and_then(|()| to.flush()).context(failed)?;
         let mut line = Vec::new();
@@ -143,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_rate_gets_a_sentence_and_the_question_again() {
+    fn an_invalid_rate_causes_a_message_and_another_prompt() {
         let mut printed = Vec::new();
         let rate = prompt_rate(&mut &b"0\n2\nx\n\n 4% \nmore"[..], &mut printed).unwrap();
         assert!((rate - 0.04).abs() < 1e-12);

@@ -1,6 +1,6 @@
-//! `umbel map build`: a map from pairs of keys and values.
+//! `umbel map build`: builds a map from pairs of keys and values.
 
-use crate::args::{names, number};
+use crate::args::{headings, names, number};
 use crate::filters::budget::{self, MemoryLimit};
 use crate::filters::construct::{append, with_progress};
 use crate::filters::{DEFAULT_RATE, HashArgs, SaveArgs};
@@ -15,51 +15,58 @@ use umbel::hash::Strength;
 use umbel::spec::{Construction, KindOptions, plan};
 use umbel::{AnyMap, Hasher, Kind, Spec};
 
-/// Build a map from lines of a key, a tab and a value.
+/// Build a map from lines with a key, a tab and a value.
 ///
-/// What follows the first tab is the value. Lines that are there twice count once; a key with two different values is
-/// refused by name, and nothing is written. Values that are integers from 0, written as they would be printed again, are
-/// kept as integers, unless they are few and long; any others are kept once each and numbered. All keys are needed at once,
-/// and take 16 bytes each until the map is built. None can be added later; with --mutable, values can be changed.
+/// The value is the rest of the line after the first tab. Repeated lines count once; a key with two
+/// different values is an error that names it, and nothing is written. Non-negative integers
+/// without leading zeros are stored as integers, unless they are few and long; any other value is
+/// stored once and numbered. All pairs are held in memory, 16 bytes each, until the map is built.
+/// No key can be added later; with --mutable, values can be changed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  umbel map build -o countries.umbel addresses.tsv          192.0.2.7<tab>NL
+  umbel map build -o countries.umbel addresses.tsv    # 192.0.2.7<tab>NL
   umbel map build --values 0..255 -p 0.1% -o scores.umbel scores.tsv.gz
-  umbel map build --mutable --values free,taken,closed -o seats.umbel < seats.tsv")]
+  umbel map build --mutable --values free,taken -o seats.umbel < seats.tsv")]
 pub struct Args {
-    #[command(flatten)]
-    writing: SaveArgs,
-
-    /// The share of keys that are not in the map to which it may give a value all the same [default: 1%]
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
+    /// Share of absent keys that get a value nevertheless [default: 1%]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, help_heading = headings::FILTER)]
     fpr: Option<f64>,
 
-    /// The kind of map
-    #[arg(long, default_value_t = Kind::Bloomier, value_parser = names::map_kind())]
+    /// Kind of map
+    #[arg(
+        long,
+        default_value_t = Kind::Bloomier,
+        value_parser = names::map_kind(),
+        help_heading = headings::FILTER
+    )]
     kind: Kind,
 
-    /// A map whose values can be changed by `umbel map set`; the same as --kind bloomier-mutable
-    #[arg(long, conflicts_with = "kind")]
+    /// Allow `umbel map set` to change values; the same as --kind bloomier-mutable
+    #[arg(long, conflicts_with = "kind", help_heading = headings::FILTER)]
     mutable: bool,
 
-    /// The values that there can be: a list as red,green,blue, or @FILE with one in each line, or 0..N for the integers up
-    /// to N; of a mutable map, those that may come later too (default: those that there are)
-    #[arg(long, value_name = "LIST|@FILE|0..N", value_parser = value_spec)]
+    /// All possible values: a list such as red,green,blue, or @FILE with one per line, or 0..N for
+    /// the integers up to N. A mutable map can only be set to these later (default: the values in
+    /// the input)
+    #[arg(long, value_name = "LIST|@FILE|0..N", value_parser = value_spec, help_heading = headings::FILTER)]
     values: Option<ValueSpec>,
 
-    /// Take no more memory than this; refused if -p asks for more, otherwise the rate is what it allows
-    #[arg(long, value_name = "SIZE", value_parser = number::bytes)]
+    /// Maximum size of the map; an error if -p needs more, otherwise it determines the rate
+    #[arg(long, value_name = "SIZE", value_parser = number::bytes, help_heading = headings::FILTER)]
     max_bytes: Option<u64>,
 
-    /// The hash
-    #[arg(long, value_parser = names::strength())]
+    /// Hash of the keys
+    #[arg(long, value_parser = names::strength(), help_heading = headings::FILTER)]
     hash: Option<Strength>,
+
+    #[command(flatten)]
+    input: PairArgs,
 
     #[command(flatten)]
     hashing: HashArgs,
 
     #[command(flatten)]
-    input: PairArgs,
+    writing: SaveArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -72,7 +79,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// Returns the limit of --max-bytes, of which the names of values take a part.
+    /// Returns the limit of --max-bytes, and the part of it that the names of values take.
     fn limit(&self, book: Option<&CodeBook>) -> Option<MemoryLimit> {
         let names: u64 = book.map_or(0, |book| book.iter().map(|name| name.len() as u64 + 8).sum());
         self.max_bytes.map(|bytes| MemoryLimit { bytes, overhead: names.next_multiple_of(64) })

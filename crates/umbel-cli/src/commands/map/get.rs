@@ -1,5 +1,6 @@
-//! `umbel map get`: the values of keys.
+//! `umbel map get`: looks up the values of keys.
 
+use crate::args::headings;
 use crate::filters::{Secrets, check_whole};
 use crate::input::{InputArgs, Records, explain_swapped};
 use crate::pipeline::Select;
@@ -11,42 +12,43 @@ use umbel::bloomier::CodeBook;
 use umbel::file::Mapped;
 use umbel::kind::Category;
 
-/// Print the value of each key that has one, after its line and a tab.
+/// Print each line whose key is in a map, followed by a tab and the value.
 ///
-/// Lines come out in the order of the input, whatever the number of threads; one whose key is certainly not in the map is
-/// left out. The value of a key that the map was built from is exact; a key that it was not built from gets one all the
-/// same with the rate that `umbel info` tells. Exit code 0 if a line was selected, 1 if none.
+/// The value of a key that the map was built from is exact. An absent key gets a value nevertheless
+/// at the rate that `umbel info` reports. Lines whose keys are certainly absent are left out. Lines
+/// are printed in the order of the input with any number of threads. The exit code is 0 if a line
+/// was selected, 1 if none was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel map get countries.umbel hosts.txt
-  umbel map get -v countries.umbel hosts.txt                hosts that are certainly not in the map
+  umbel map get -v countries.umbel hosts.txt       # hosts not in the map
   tail -f access.log | umbel map get -d ' ' -F 1 countries.umbel")]
 pub struct Args {
-    /// The map to ask
+    /// Map to query
     #[arg(value_name = "MAP")]
     map: PathBuf,
 
     /// Print the lines whose keys are certainly not in the map instead
-    #[arg(short = 'v', long)]
+    #[arg(short = 'v', long, help_heading = headings::SEARCH)]
     invert: bool,
 
-    /// Print only how many lines there are
-    #[arg(short, long)]
-    count: bool,
-
-    /// Print nothing; stop at the first line and tell by the exit code
-    #[arg(short, long, conflicts_with = "count")]
-    quiet: bool,
-
-    /// Show each line as soon as it is found; automatic when the input has nothing more at the moment
-    #[arg(long)]
-    line_buffered: bool,
+    #[command(flatten)]
+    input: InputArgs,
 
     #[command(flatten)]
     secrets: Secrets,
 
-    #[command(flatten)]
-    input: InputArgs,
+    /// Print only the number of selected lines
+    #[arg(short, long, help_heading = headings::OUTPUT)]
+    count: bool,
+
+    /// Print nothing and stop at the first selected line; only the exit code matters
+    #[arg(short, long, conflicts_with = "count", help_heading = headings::OUTPUT)]
+    quiet: bool,
+
+    /// Print each line as soon as it is found, not only when the input pauses
+    #[arg(long, help_heading = headings::OUTPUT)]
+    line_buffered: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {

@@ -7,11 +7,15 @@ mod set;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Build and ask maps, which give a value for each key.
+/// Build and query maps, which store a value for each key.
 ///
-/// A map gives every key that it was built from exactly its value, without holding the keys: five colours take about 10
-/// bits for each key. A key that is not in the map gets no value, except at the map's rate, when it gets one of the others'.
+/// A map returns the exact value of every key that it was built from, without storing the keys:
+/// with five different values, a key takes about 10 bits. An absent key has no value, except that
+/// at the map's rate it gets the value of another key.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel map build -o countries.umbel addresses.tsv    # 192.0.2.7<tab>NL
+  umbel map get countries.umbel hosts.txt")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

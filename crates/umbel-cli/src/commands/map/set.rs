@@ -1,5 +1,6 @@
-//! `umbel map set`: other values for keys.
+//! `umbel map set`: changes values in a map.
 
+use crate::args::headings;
 use crate::filters::{FileLock, Secrets, check_category};
 use crate::input::{OutputLines, PairArgs, check_not_output};
 use crate::maps::{Values, read_pairs};
@@ -12,35 +13,37 @@ use std::process::ExitCode;
 use umbel::kind::Category;
 use umbel::{AnyMap, Kind, file};
 
-/// Change the values of keys in a map that was built with --mutable.
+/// Change values in a map that was built with --mutable.
 ///
-/// Each line is a key, a tab and its new value; of lines with the same key the last one counts. Lines whose keys are not in
-/// the map are printed, and counted on standard error: its keys are those it was built from. A key that is not in the map
-/// is taken for one that is with the map's rate, and then overwrites the value of another: set only keys that are. Exit
-/// code 0 if all values were set, 1 if some keys are not in the map, 2 if something went wrong; then the map stays as it
-/// was, for instance when a value is none of those that the map can have.
+/// Each line is a key, a tab and its new value; the last line of a key counts. Lines whose keys are
+/// not in the map are printed, and counted on standard error. At the map's rate an absent key is
+/// mistaken for a present one and overwrites the value of another key, so set only keys that the
+/// map was built from.
+///
+/// The exit code is 0 if all values were set, 1 if some keys are not in the map, 2 after an error,
+/// such as a value that the map cannot have; then the map is unchanged.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel map set seats.umbel changes.tsv
   printf '14C\\ttaken\\n' | umbel map set seats.umbel")]
 pub struct Args {
-    /// The map to change
+    /// Map to change
     #[arg(value_name = "MAP")]
     map: PathBuf,
 
-    /// Do not print the lines whose keys are not in the map
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Print how many values were set and how many keys are not in the map, as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    input: PairArgs,
 
     #[command(flatten)]
     secrets: Secrets,
 
-    #[command(flatten)]
-    input: PairArgs,
+    /// Do not print the lines whose keys are not in the map
+    #[arg(short, long, help_heading = headings::OUTPUT)]
+    quiet: bool,
+
+    /// Print the numbers of values set and of keys that are not in the map, as JSON
+    #[arg(long, help_heading = headings::OUTPUT)]
+    json: bool,
 }
 
 /// The numbers of values that were set or not, with the names that scripts rely on.

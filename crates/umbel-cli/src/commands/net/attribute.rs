@@ -1,77 +1,94 @@
-//! `umbel net attribute`: who carried an excerpt, or parts of a document.
+//! `umbel net attribute`: finds the hosts that exchanged an excerpt, or parts of a document.
 
+use crate::args::headings;
+use crate::input;
 use crate::packets::document;
 use crate::packets::findings::{self, count};
 use crate::report::size;
 use crate::terminal::exit;
 use crate::terminal::output::warn;
-use crate::{hex, input};
 use anyhow::{Context, Result, bail};
 use std::io::Read;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use umbel::internals::hex;
 use umbel_net::Error;
 use umbel_net::attribution::{Answer, Store, Unread};
 use umbel_net::capture::Timestamp;
 use umbel_net::network::Prefix;
 use umbel_net::rfc3339;
 
-/// Find out which pairs carried an excerpt, and when, in what `umbel net record` has recorded.
+/// Find the hosts that exchanged an excerpt, in a store of `umbel net record`.
 ///
-/// Each line is a pair: source, destination, the times between which it spoke in that epoch, the byte of the payload at which the
-/// excerpt begins, how many whole blocks agree, how many bytes of the excerpt could not be compared because they are part of no
-/// whole block, and how many pairs would be named by chance like this one. Pairs that carried the excerpt are always among
-/// them. In streams and in long payloads the byte is known up to a multiple, as in `96 mod 2048`. Pairs that
-/// were too many to be listed are `unlisted`.
+/// Each line is a pair of hosts: source, destination, the times between which the pair was active
+/// in that epoch, the byte of the payload at which the excerpt begins, the number of whole blocks
+/// that match, the number of bytes of the excerpt that could not be compared because they are not
+/// part of a whole block, and the number of pairs that would match like this one by chance. Pairs
+/// that carried the excerpt are always among them. In streams and long payloads the byte is known
+/// up to a multiple, as in `96 mod 2048`. Pairs that were too many to be listed are shown as
+/// `unlisted`.
 ///
-/// With --document, the parts of a file that passed are reported, however it was cut into payloads: for each pair, which bytes of the
-/// file it carried. If it is known which networks are local, only what went to a destination outside of them: what left the network.
+/// --document reports which bytes of a file each pair carried, however the file was cut into
+/// payloads. If the local networks are known, only destinations outside of them are reported: the
+/// parts that left the network.
 ///
-/// What is compared are whole blocks, so an excerpt has to have about two of them, and each further one makes an error by chance a
-/// thousand times less likely. Too short an excerpt is refused. Exit code 0 if a pair was found, 1 if none was, 2 if something
-/// went wrong, also if none was found and some epochs could not be read.
+/// Only whole blocks are compared, so an excerpt must contain about two of them, and each further
+/// block makes a match by chance a thousand times less likely. An excerpt that is too short is an
+/// error. The exit code is 0 if a pair was found, 1 if none was, 2 after an error, or if none was
+/// found and some epochs could not be read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel net attribute store --excerpt sentence.txt
-  umbel net attribute store --excerpt-hex 5468652071756963... --from 2026-01-31T12:00:00Z
-  umbel net attribute store --excerpt worm.bin --local 192.0.2.0/24
+  umbel net attribute store --excerpt sentence.txt --from 2001-09-09T01:00:00Z
   umbel net attribute store --document plans.pdf --local 192.0.2.0/24")]
 pub struct Args {
-    /// The folder of the store
+    /// Directory of the store
     #[arg(value_name = "STORE")]
     store: PathBuf,
 
-    /// The excerpt is all that is in this file; `-` is standard input
-    #[arg(long, value_name = "FILE", required_unless_present_any = ["excerpt_hex", "document"])]
+    /// Excerpt: the contents of FILE; `-` means standard input
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present_any = ["excerpt_hex", "document"],
+        help_heading = headings::SEARCH
+    )]
     excerpt: Option<PathBuf>,
 
-    /// The excerpt, in hexadecimal
-    #[arg(long, value_name = "HEX", conflicts_with = "excerpt")]
+    /// Excerpt in hexadecimal
+    #[arg(long, value_name = "HEX", conflicts_with = "excerpt", help_heading = headings::SEARCH)]
     excerpt_hex: Option<String>,
 
-    /// Report what passed of this file; `-` is standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["excerpt", "excerpt_hex"])]
+    /// Report which parts of FILE were transferred; `-` means standard input
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["excerpt", "excerpt_hex"],
+        help_heading = headings::SEARCH
+    )]
     document: Option<PathBuf>,
 
-    /// Only epochs that end at this time or later: 2026-01-31T12:00:00Z, 2026-01-31, or seconds since 1970
-    #[arg(long, value_name = "TIME", value_parser = rfc3339::parse)]
+    /// Search only epochs that end at this time or later: 2026-01-31T12:00:00Z, 2026-01-31, or
+    /// seconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = rfc3339::parse, help_heading = headings::SEARCH)]
     from: Option<Timestamp>,
 
-    /// Only epochs that begin at this time or before
-    #[arg(long, value_name = "TIME", value_parser = rfc3339::parse)]
+    /// Search only epochs that begin at this time or earlier
+    #[arg(long, value_name = "TIME", value_parser = rfc3339::parse, help_heading = headings::SEARCH)]
     to: Option<Timestamp>,
 
-    /// A network in whose name nobody outside can send (repeatable) [default: as recorded]
-    #[arg(long, value_name = "NET")]
+    /// Local network, whose addresses cannot be forged from outside (repeatable) [default: as
+    /// recorded]
+    #[arg(long, value_name = "NET", help_heading = headings::SEARCH)]
     local: Vec<Prefix>,
 
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
 }
 
-/// The most bytes read, so that an endless file does not fill the memory.
+/// The maximum number of bytes read, so that an endless file does not fill the memory.
 const MAX_EXCERPT_BYTES: u64 = 1 << 28;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -94,8 +111,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(verdict(any, &answer))
 }
 
-/// Warns of epochs that could not be searched, and returns the exit code. If some could not be, a search without a finding
-/// fails.
+/// Warns of epochs that could not be searched, and returns the exit code. If some could not be, a
+/// search without a finding fails.
 fn verdict<T>(any: bool, answer: &Answer<T>) -> ExitCode {
     let is_refusal = |unread: &&Unread| matches!(unread.error, Error::Filter(umbel::Error::Parameter { .. }));
     for unread in answer.unread.iter().filter(|unread| !is_refusal(unread)) {

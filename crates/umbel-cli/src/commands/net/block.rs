@@ -1,6 +1,6 @@
-//! `umbel net block`: who is not let in, until when.
+//! `umbel net block`: blocks addresses for a time.
 
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::filters::Secrets;
 use crate::input::is_stdin;
 use crate::packets::address_lists::{print_blocked, read_addresses, read_lists};
@@ -22,113 +22,134 @@ use umbel_net::blocklist::{Backend, Blocklist, Options};
 
 /// Block addresses and prefixes for a time, and answer a firewall line by line.
 ///
-/// Lines come from standard input, and each gets one line of answer at once; see below. With --check, the lines of a file
-/// whose first word is a blocked address are printed instead. IPv4 and IPv6 addresses and prefixes can be blocked; bits
-/// behind the length of a prefix are cleared, and an IPv4 address written as ::ffff:192.0.2.7 is the IPv4 address.
+/// Each line of standard input is a command and gets one line of response at once; see below. With
+/// --check, the lines of a file whose first word is a blocked address are printed instead. IPv4 and
+/// IPv6 addresses and prefixes can be blocked. Bits beyond the length of a prefix are cleared, and
+/// ::ffff:192.0.2.7 means the IPv4 address.
 ///
-/// The exact engine keeps the list behind a counting filter: everything ends at its time, can be unblocked at once, and
-/// nobody else is blocked. The aging engine keeps only a ring of filters, in memory that does not grow: what is blocked ends
-/// within the last of G parts of its lifetime, nothing can be unblocked (allow it instead), and innocents are blocked with
-/// the rate of the filter, once for every length of prefix in use. --clients and --budget see to it that they are few.
+/// The exact engine stores the list behind a counting filter: every entry expires on time, can be
+/// unblocked at once, and no other address is blocked. The aging engine stores only a ring of
+/// filters in constant memory: an entry expires within the last of G parts of its lifetime, nothing
+/// can be unblocked (allow it instead), and other clients are blocked at the rate of the filter,
+/// once for every prefix length in use. --clients and --budget keep their number small.
 ///
-/// Unless --seed or --key-file says otherwise, keys are hashed with a new secret, so that nobody can choose addresses that
-/// block a certain other one. The secret is part of the state, which only its owner can read.
+/// Unless --seed or --key-file is given, keys are hashed with a new secret, so that no one can
+/// choose addresses that collide with a certain other one. The secret is part of the state, which
+/// only its owner can read.
 ///
-/// One process at a time keeps a state: another that would write it waits for five seconds, and then is refused. It is
-/// written at the end of the lines, and when SIGTERM or SIGINT ends the conversation. Whoever has to survive SIGKILL or a
-/// power failure says `save`: what was told since then is lost with them.
+/// Only one process at a time can use a state file for writing: another one waits five seconds and
+/// then fails. The state is written at the end of the input, and at SIGTERM or SIGINT. After
+/// SIGKILL or a power failure, changes since the last `save` are lost.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Exit codes: 0 done or somebody blocked, 1 with --check if nobody is, 2 something went wrong."
-)]
+#[command(after_help = EXAMPLES)]
 #[command(after_long_help = PROTOCOL)]
 pub struct Args {
-    /// How it forgets: exact or aging [default: exact]
-    #[arg(long, value_name = "ENGINE", value_parser = ["exact", "aging"], hide_possible_values = true)]
+    /// How entries are stored: exact or aging [default: exact]
+    #[arg(
+        long,
+        value_name = "ENGINE",
+        value_parser = ["exact", "aging"],
+        hide_possible_values = true,
+        help_heading = headings::FILTER
+    )]
     engine: Option<String>,
 
-    /// How many may be blocked at once; more are refused [default: 100000, or as many as are in the lists]
-    #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
+    /// Maximum number of entries; more are refused [default: 100000, or the number in the lists]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
     capacity: Option<u64>,
 
-    /// The share of strangers that the filter takes for blocked [default: 0.01%, or less if there are many clients]
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
+    /// Share of other addresses that the filter reports as blocked [default: 0.01%, or less if
+    /// there are many clients]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, help_heading = headings::FILTER)]
     fpr: Option<f64>,
 
-    /// For how long something is blocked: 500ms, 30s, 10m, 2h, 7d [default: 1h]
-    #[arg(long, value_name = "TIME", value_parser = number::time)]
+    /// Lifetime of an entry: 500ms, 30s, 10m, 2h, 7d [default: 1h]
+    #[arg(long, value_name = "TIME", value_parser = number::time, help_heading = headings::FILTER)]
     lifetime: Option<Duration>,
 
-    /// aging: forget in so many parts [default: 8]
-    #[arg(long, value_name = "G")]
+    /// aging: number of generations that forget in turn [default: 8]
+    #[arg(long, value_name = "G", help_heading = headings::FILTER)]
     generations: Option<u32>,
 
-    /// How many innocent clients there are
-    #[arg(long, value_name = "N", value_parser = number::count)]
+    /// Number of innocent clients
+    #[arg(long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
     clients: Option<u64>,
 
-    /// How many of them may be blocked by mistake; a rate that blocks more is refused [default: 1]
-    #[arg(long, value_name = "N", requires = "clients")]
+    /// Number of innocent clients that may be blocked by mistake; a rate that blocks more is an
+    /// error [default: 1]
+    #[arg(long, value_name = "N", requires = "clients", help_heading = headings::FILTER)]
     budget: Option<f64>,
 
-    /// Keep the list in this file: it is read at the start if it is there, and written by `save` and at the end
-    #[arg(long, value_name = "FILE")]
+    /// Hash without a secret, with this seed
+    #[arg(long, value_name = "N", conflicts_with = "key_file", help_heading = headings::FILTER)]
+    seed: Option<u64>,
+
+    /// Store the entries in FILE: it is read at the start if it exists, and written by `save` and
+    /// at the end
+    #[arg(long, value_name = "FILE", help_heading = headings::INPUT)]
     state: Option<PathBuf>,
 
-    /// Block what is in this file: in each line an address or prefix, and the seconds if it likes; after # or ; comments
-    /// (repeatable)
-    #[arg(long, value_name = "FILE")]
+    /// Block the entries of FILE: on each line an address or prefix, optionally a lifetime in
+    /// seconds, and comments after # or ; (repeatable)
+    #[arg(long, value_name = "FILE", help_heading = headings::INPUT)]
     list: Vec<PathBuf>,
 
-    /// Never block what is in this file (repeatable)
-    #[arg(long, value_name = "FILE")]
+    /// Never block the entries of FILE (repeatable)
+    #[arg(long, value_name = "FILE", help_heading = headings::INPUT)]
     allow: Vec<PathBuf>,
 
-    /// Print the lines of this file whose first word is a blocked address; `-` is standard input (repeatable)
-    #[arg(long, value_name = "FILE")]
+    /// Print the lines of FILE whose first word is a blocked address; `-` means standard input
+    /// (repeatable)
+    #[arg(long, value_name = "FILE", help_heading = headings::INPUT)]
     check: Vec<PathBuf>,
 
-    /// Tell how many addresses of this file, all of them innocent, are blocked (repeatable)
-    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    /// Report how many of the innocent addresses in FILE are blocked (repeatable)
+    #[arg(long, value_name = "FILE", conflicts_with = "check", help_heading = headings::INPUT)]
     innocent: Vec<PathBuf>,
 
-    /// Print what --innocent tells as JSON
-    #[arg(long, requires = "innocent", conflicts_with = "check")]
-    json: bool,
-
-    /// The time, instead of the system's, in seconds since the start of 1970
-    #[arg(long, value_name = "SECONDS", value_parser = number::count)]
+    /// Use this time instead of the system clock, in seconds since 1970
+    #[arg(long, value_name = "SECONDS", value_parser = number::count, help_heading = headings::INPUT)]
     at: Option<u64>,
-
-    /// Hash without a secret, with this seed
-    #[arg(long, value_name = "N", conflicts_with = "key_file")]
-    seed: Option<u64>,
 
     #[command(flatten)]
     secrets: Secrets,
+
+    /// Print the report of --innocent as JSON
+    #[arg(long, requires = "innocent", conflicts_with = "check", help_heading = headings::OUTPUT)]
+    json: bool,
 }
 
-const PROTOCOL: &str = "Lines, and their answers:
-  block ADDRESS|PREFIX [SECONDS]   blocked PREFIX until TIME; what is blocked is refreshed, never shortened
+/// The end of the short help.
+const EXAMPLES: &str = "Examples:
+  umbel net block --list drop.txt --check access.log
+
+Exit codes: 0 done or an address is blocked, 1 none is (--check), 2 an error occurred.";
+
+/// The end of the long help.
+const PROTOCOL: &str = "Commands and their responses:
+  block ADDRESS|PREFIX [SECONDS]   blocked PREFIX until TIME; never shortens an entry
   unblock ADDRESS|PREFIX           unblocked PREFIX, or free PREFIX if it was not blocked
   allow ADDRESS|PREFIX             allowed PREFIX
   disallow ADDRESS|PREFIX          disallowed PREFIX, or unknown PREFIX
-  check ADDRESS                    blocked ADDRESS by PREFIX until TIME, allowed ADDRESS by PREFIX, or free ADDRESS
-  stats                            stats and figures, name=value
-  innocent [KEYS]                  how many keys of nobody the filter takes for blocked ones
+  check ADDRESS                    blocked ADDRESS by PREFIX until TIME,
+                                   allowed ADDRESS by PREFIX, or free ADDRESS
+  stats                            stats, and figures as name=value
+  innocent [KEYS]                  the number of random keys that the filter reports
   tick [@TIME]                     time TIME
   save                             saved FILE
-Whatever is wrong with a line gets `error` and a sentence, and the next line is read. Times are seconds since the start of
-1970. The clock is the system's until a line tells the time, as `tick @TIME` or before any other: `@TIME block ADDRESS`.
+
+A line that is wrong gets the response `error` with a sentence, and the next line is read. Times are
+in seconds since 1970. The system clock is used until a line sets the time, with `tick @TIME` or
+before any other command: `@TIME block ADDRESS`.
 
 Examples:
-  umbel net block --state blocked.state --lifetime 10m
+  echo 'block 192.0.2.7 600' | umbel net block --state blocked.state
   umbel net block --list drop.txt --check access.log
-  umbel net block --engine aging --clients 1e6 --list drop.txt --innocent clients.txt
+  umbel net block --engine aging --list drop.txt --innocent clients.txt
 
-Exit codes: 0 done or somebody blocked, 1 with --check if nobody is, 2 something went wrong.";
+Exit codes: 0 done or an address is blocked, 1 none is (--check), 2 an error occurred.";
 
-/// How long to wait for another process that keeps the state.
+/// Time limit for another process to release the state.
 const STATE_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -163,7 +184,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let timed = allowed.iter().filter(|entry| entry.lifetime.is_some()).count();
     if timed > 0 {
-        output::warn(format_args!("seconds that mean nothing, since nothing is allowed for a time: {timed}"));
+        output::warn(format_args!("ignored lifetimes of allowed entries, which do not expire: {timed}"));
     }
     // Save a new state at once, to see whether it can be written and to mark it as kept.
     let is_new = args.state.as_ref().is_some_and(|path| !path.exists());
@@ -236,7 +257,8 @@ impl Args {
         }
     }
 
-    /// Fails if an option differs from that of the saved list, since options apply to new lists only.
+    /// Fails if an option differs from that of the saved list, since options apply to new lists
+    /// only.
     fn check_options_agree(&self, path: &Path, kept: &Options) -> Result<()> {
         let engine = self.engine()?.is_some_and(|engine| match (engine, kept.backend) {
             (Backend::Aging { .. }, Backend::Aging { .. }) if self.generations.is_none() => false,
@@ -259,7 +281,8 @@ impl Args {
         }
     }
 
-    /// Answers lines until the input ends, and saves the list if it has changed, even after an error.
+    /// Answers lines until the input ends, and saves the list if it has changed, even after an
+    /// error.
     fn serve(&self, list: Blocklist, keeper: Option<Keeper>) -> Result<ExitCode> {
         let input: Box<dyn Read> = match keeper {
             Some(_) => Box::new(signals::stdin_until_termination().context("cannot watch for signals")?),

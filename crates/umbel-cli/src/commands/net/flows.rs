@@ -1,6 +1,6 @@
-//! `umbel net flows`: how many packets each flow has.
+//! `umbel net flows`: counts the packets of flows.
 
-use crate::args::{names, number};
+use crate::args::{headings, names, number};
 use crate::filters::{DEFAULT_NOISE, capacity_for, new_distinct};
 use crate::packets::captures::{add_rows, each_packet};
 use crate::report::{Columns, Rows, percent, size};
@@ -17,54 +17,71 @@ use umbel::{Hasher, Key, Spec};
 use umbel_net::capture::{Counts, Reader};
 use umbel_net::flows::{By, Comparison, Errors, Measured, Meter};
 
-/// Count the packets of flows in a few bits for each, and list the largest.
+/// Estimate the number of packets of each flow, and list the largest flows.
 ///
-/// The counts are estimates of a multi-resolution space-code filter: half of them are within 10 % to 18 % from five packets on, and each
-/// comes with the limits between which the number lies in 95 of 100 cases. The filter keeps no names, so that the flows to be listed
-/// come from 2048 counters beside it, which hold every flow that has more than one packet in 1024. A
-/// capture that is a file is read twice: first to see for how many packets and flows the filter has to be made.
+/// A multi-resolution space-code filter counts the packets in a few bits per flow: from five
+/// packets on, half of the estimates are within 10 % to 18 %, and each has a 95 % interval. The
+/// filter stores no flows, so the listed ones come from 2048 counters beside it, which hold every
+/// flow with more than one packet in 1024. A capture file is read twice, first to size the filter
+/// for its packets and flows.
 ///
-/// With --exact the packets of every flow are also counted exactly, which takes memory for each of them. Then the flows listed are the largest
-/// without doubt, and the errors are told by size: mean and standard deviation of the filter's relative errors, and the share of
-/// flows that are within their limits. Beside them stand those of a sample of 1 % of the packets, and those of a
-/// table of exact counters that takes as much memory as the filter, 16 bytes each; flows that come when it is full are
-/// not counted there.
+/// --exact also counts the packets of every flow exactly, which takes memory for each flow. The
+/// listed flows are then certainly the largest, and errors are reported by the size of flows: mean
+/// and standard deviation of the relative errors of the filter, and the share of flows that are
+/// within their interval. For comparison, the errors of a 1 % sample of the packets are shown, and
+/// those of a table of exact counters with as much memory as the filter, 16 bytes per flow; it does
+/// not count flows that arrive when it is full.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel net flows capture.pcap
-  umbel net flows capture.pcapng.gz --key src --exact --top 20
-  tcpdump -w - | umbel net flows - --memory 1MiB --key pair")]
+  umbel net flows --key src --exact --top 20 capture.pcapng.gz
+  tcpdump -w - | umbel net flows --memory 1MiB --key pair -")]
 pub struct Args {
-    /// The capture: pcap or pcapng, compressed with gzip or not; `-` is standard input
+    /// Capture in pcap or pcapng format, may be compressed with gzip; `-` means standard input
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
 
-    /// What the packets of a flow have in common: addresses, ports and protocol; the source; the destination; both addresses
-    #[arg(long, value_name = "KEY", default_value_t = By::FiveTuple, value_parser = names::flow_key())]
+    /// Packets with the same addresses, ports and protocol, the same source, the same destination,
+    /// or the same pair of addresses form a flow
+    #[arg(
+        long,
+        value_name = "KEY",
+        default_value_t = By::FiveTuple,
+        value_parser = names::flow_key(),
+        help_heading = headings::KEYS
+    )]
     key: By,
 
-    /// Count exactly too, and tell the errors
-    #[arg(long)]
-    exact: bool,
-
-    /// List so many flows
-    #[arg(long, value_name = "N", value_parser = number::count, default_value = "10")]
-    top: u64,
-
-    /// Make the filter so large (default: as large as its noise demands)
-    #[arg(long, value_name = "BYTES", value_parser = number::bytes)]
+    /// Size of the filter (default: as needed for its noise)
+    #[arg(long, value_name = "BYTES", value_parser = number::bytes, help_heading = headings::FILTER)]
     memory: Option<u64>,
 
-    /// Make the filter for so many packets (default: as many as there are in a file; a million from a pipe)
-    #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
+    /// Number of packets to size the filter for (default: the packets in a file; a million for a
+    /// pipe)
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
     packets: Option<u64>,
 
-    /// The noise: the share of groups that are found without having been hit (default: 0.005, or what --memory leads to)
-    #[arg(short = 'p', long, value_name = "NOISE", value_parser = number::rate)]
+    /// Noise: the share of groups that are found without having been recorded (default: 0.005, or
+    /// as --memory allows)
+    #[arg(short = 'p', long, value_name = "NOISE", value_parser = number::rate, help_heading = headings::FILTER)]
     noise: Option<f64>,
 
+    /// Count exactly too, and report the errors
+    #[arg(long, help_heading = headings::OUTPUT)]
+    exact: bool,
+
+    /// Number of flows to list
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = number::count,
+        default_value = "10",
+        help_heading = headings::OUTPUT
+    )]
+    top: u64,
+
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
 }
 

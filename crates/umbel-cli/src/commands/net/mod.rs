@@ -9,8 +9,14 @@ mod scan;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Ask about packets: captures in pcap and pcapng, from files or pipes, and addresses.
+/// Analyse packet captures, and block addresses.
+///
+/// Captures are in pcap or pcapng format, from files or pipes.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel net flows capture.pcap
+  umbel net record capture.pcap -o store
+  umbel net attribute store --excerpt sentence.txt")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

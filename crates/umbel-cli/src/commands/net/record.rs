@@ -1,6 +1,6 @@
-//! `umbel net record`: digests of payloads into a store.
+//! `umbel net record`: records digests of payloads in a store.
 
-use crate::args::{names, number};
+use crate::args::{headings, names, number};
 use crate::input::{is_stdin, resolve};
 use crate::packets::captures::{add_rows, each_packet, each_packet_of};
 use crate::report::{Rows, percent, size};
@@ -17,74 +17,104 @@ use umbel_net::attribution::{Epoch, Method, Recorded, Recorder, Settings, Store}
 use umbel_net::capture::Counts;
 use umbel_net::network::Prefix;
 
-/// Record digests of payloads, so that `umbel net attribute` can tell later who sent what to whom.
+/// Record digests of payloads, so that their senders can be found later.
 ///
-/// Payloads are cut into blocks, and digests of the blocks are kept in Bloom filters, with the list of the pairs that spoke: usually less
-/// than a tenth of the payload. The payloads themselves are not kept, and cannot be got back. Each epoch becomes a file of its own in the
-/// folder STORE, wholly or not at all; recording into a store that is there adds epochs to it.
+/// Payloads are cut into blocks, and digests of the blocks are stored in Bloom filters, with a list
+/// of the pairs of hosts: usually less than a tenth of the payload. The payloads themselves are not
+/// stored and cannot be restored. Each epoch becomes a file in the directory STORE, completely or
+/// not at all; recording into an existing store adds epochs. `umbel net attribute` searches the
+/// store.
 ///
-/// A payload that is shorter than a block leaves nothing behind. With --streams, TCP streams are put together first, so that a
-/// text that was split into small packets is found all the same.
+/// A payload shorter than a block is not recorded. --streams reassembles TCP streams first, so that
+/// text that was split into small packets is found too.
 ///
-/// A first Ctrl-C or SIGTERM ends the recording with the packet at hand, and keeps what was recorded; a second one ends it at once.
+/// The first Ctrl-C or SIGTERM ends the recording after the current packet and saves it; a second
+/// one ends the program at once.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel net record capture.pcap -o store
-  umbel net record monday.pcapng.gz tuesday.pcapng.gz -o store --streams
+  umbel net record --streams monday.pcapng.gz tuesday.pcapng.gz -o store
   tcpdump -w - | umbel net record - -o store --epoch 60s --local 192.0.2.0/24")]
 pub struct Args {
-    /// Captures: pcap or pcapng, compressed with gzip or not; `-` is standard input
+    /// Captures in pcap or pcapng format, may be compressed with gzip; `-` means standard input
     #[arg(value_name = "CAPTURE", required = true)]
     captures: Vec<PathBuf>,
 
-    /// The folder of the store, which is made if it is not there
-    #[arg(short, long, value_name = "STORE")]
-    output: PathBuf,
-
-    /// What is recorded: `block`, blocks of equal size with their numbers; `hierarchical`, also pairs of blocks, pairs of pairs
-    /// and so on; `winnowing`, blocks that end where their content says so, in a fifth of the memory, for excerpts of 400 bytes and more
-    #[arg(long, value_name = "METHOD", default_value_t = Method::default(), value_parser = names::method())]
+    /// `block` records blocks of equal size with their numbers; `hierarchical` also pairs of
+    /// blocks, pairs of pairs and so on; `winnowing` records blocks whose ends depend on the
+    /// content, in a fifth of the memory, for excerpts of 400 bytes and more
+    #[arg(
+        long,
+        value_name = "METHOD",
+        default_value_t = Method::default(),
+        value_parser = names::method(),
+        help_heading = headings::FILTER
+    )]
     method: Method,
 
-    /// The bytes of a block, of winnowing at most [default: 32, of winnowing 64]
-    #[arg(long, value_name = "BYTES", value_parser = number::bytes)]
+    /// Bytes per block; the maximum for winnowing [default: 32, or 64 for winnowing]
+    #[arg(long, value_name = "BYTES", value_parser = number::bytes, help_heading = headings::FILTER)]
     block: Option<u64>,
 
-    /// All bits that are kept for a block, those of the list of pairs included [default: 25, of winnowing 2.5]
-    #[arg(long, value_name = "BITS")]
+    /// Stored bits per block, including the list of pairs [default: 25, or 2.5 for winnowing]
+    #[arg(long, value_name = "BITS", help_heading = headings::FILTER)]
     bits_per_block: Option<f64>,
 
-    /// winnowing: cut so many times [default: 2]
-    #[arg(long, value_name = "N")]
+    /// winnowing: number of independent divisions into blocks [default: 2]
+    #[arg(long, value_name = "N", help_heading = headings::FILTER)]
     instances: Option<u32>,
 
-    /// Begin a new epoch after this time, as 60s, 10m or 1h; `full` for only when one is full
-    #[arg(long, value_name = "TIME", default_value = "full", value_parser = epoch_length)]
+    /// Begin a new epoch after this time, such as 60s, 10m or 1h; `full` means only when one is
+    /// full
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "full",
+        value_parser = epoch_length,
+        help_heading = headings::FILTER
+    )]
     epoch: EpochLength,
 
-    /// An epoch is full after so many bytes of payload
-    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = number::bytes)]
+    /// Bytes of payload that fill an epoch
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "64MiB",
+        value_parser = number::bytes,
+        help_heading = headings::FILTER
+    )]
     full: u64,
 
-    /// Put TCP streams together
-    #[arg(long)]
-    streams: bool,
-
-    /// A network in whose name nobody outside can send; what is found later says how far its source can be trusted (repeatable)
-    #[arg(long, value_name = "NET")]
-    local: Vec<Prefix>,
-
-    /// List so many pairs in an epoch; further ones are kept under their destination alone, so that a flood of forged sources
-    /// does no harm
-    #[arg(long, value_name = "N", default_value = "65536", value_parser = number::count)]
+    /// Maximum number of pairs listed in an epoch; more are recorded by their destination alone, so
+    /// that a flood of forged sources does no harm
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "65536",
+        value_parser = number::count,
+        help_heading = headings::FILTER
+    )]
     pairs: u64,
 
-    /// Hash with seeds that depend on this number alone [default: random]
-    #[arg(long, value_name = "N")]
+    /// Derive all seeds from this number [default: random]
+    #[arg(long, value_name = "N", help_heading = headings::FILTER)]
     seed: Option<u64>,
 
+    /// Reassemble TCP streams
+    #[arg(long, help_heading = headings::INPUT)]
+    streams: bool,
+
+    /// Local network, whose addresses cannot be forged from outside; findings then include how far
+    /// their source can be trusted (repeatable)
+    #[arg(long, value_name = "NET", help_heading = headings::INPUT)]
+    local: Vec<Prefix>,
+
+    /// Directory of the store, created if it does not exist
+    #[arg(short, long, value_name = "STORE", help_heading = headings::OUTPUT)]
+    output: PathBuf,
+
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
 }
 

@@ -1,5 +1,6 @@
-//! `umbel net scan`: which signatures occur, and where.
+//! `umbel net scan`: finds signatures in captures and files.
 
+use crate::args::headings;
 use crate::input::{check_not_stdout, is_stdin, may_wait, name, open_bytes, resolve};
 use crate::packets::{captures, signatures};
 use crate::report::{Rows, size};
@@ -16,55 +17,59 @@ use umbel_net::capture::streams::{Limits, StreamCounts};
 use umbel_net::capture::{Packet, Reader, is_capture};
 use umbel_net::signatures::{Finding, Scanner, Search, StreamFinding, StreamSearch};
 
-/// Find many signatures at once, in the payloads of captures or in files of any kind.
+/// Find many signatures at once, in the payloads of captures or in any files.
 ///
-/// Every occurrence of every signature is a line of columns with tabs between them. In a file: the signature, and the byte at which it
-/// begins, from 0. In a capture: the signature, the number of the packet, from 1, the byte of its payload, source and destination. The
-/// payload of each packet is searched by itself. Where there are several inputs, the name of the input comes first. A signature
-/// that cannot be printed is written in hexadecimal, after `hex:`.
+/// Each occurrence of a signature is printed as a line with tabs. In a file: the signature, and the
+/// byte at which it begins, from 0. In a capture: the signature, the number of the packet, from 1,
+/// the byte of its payload, source and destination; the payload of each packet is searched
+/// separately. With several inputs, the name of the input comes first. A signature that cannot be
+/// printed is written in hexadecimal after `hex:`.
 ///
-/// With --streams the segments of TCP are put in order first, each direction of a connection by itself, so that a signature is found
-/// however it was split into packets. Then the packet is the one with the signature's last byte, the byte is that of the stream, and a
-/// column with `stream` and its number, from 1, follows. A finding is told once all before it has come; nothing is found across bytes that
-/// are missing in the capture. Where segments overlap, the bytes that came first count, and a segment that repeats
-/// bytes is also searched by itself, as are packets of other protocols: those lines have no such column.
+/// --streams reassembles TCP first, each direction of a connection separately, so that a signature
+/// is found however it was split into packets. The packet is then the one with the signature's last
+/// byte, the byte is its position in the stream, and a column with `stream` and its number, from 1,
+/// follows. A signature is reported once all data before it has arrived; none is found across bytes
+/// that are missing in the capture. Where segments overlap, the bytes that arrived first count. A
+/// segment that repeats bytes is also searched separately, as are packets of other protocols,
+/// without that column.
 ///
-/// Filters make it fast however many signatures there are, and everything that they let pass is compared with the
-/// signatures: what is printed is what an exact search finds. Exit code 0 if something was found, 1 if nothing was.
+/// Filters make the search fast for any number of signatures, and all their matches are verified,
+/// so the result is exact. The exit code is 0 if a signature was found, 1 if none was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel net scan --rules signatures.txt capture.pcap
   umbel net scan --rules signatures.txt --streams capture.pcap
-  umbel net scan --rules digits.txt --rules-hex *.bin
+  umbel net scan --rules magic.hex --rules-hex plans.pdf
   tcpdump -w - | umbel net scan --rules signatures.txt -")]
 pub struct Args {
-    /// A file with a signature in each line, of 1 to 65535 bytes
-    #[arg(long, value_name = "FILE")]
+    /// Captures (pcap, pcapng) and other files; `-` means standard input. Files compressed with
+    /// gzip or zstd are decompressed
+    #[arg(value_name = "INPUT", required = true)]
+    inputs: Vec<PathBuf>,
+
+    /// File with one signature per line, of 1 to 65535 bytes
+    #[arg(long, value_name = "FILE", help_heading = headings::SEARCH)]
     rules: PathBuf,
 
-    /// The signatures are written in hexadecimal, and are printed so
-    #[arg(long)]
+    /// Read and print signatures in hexadecimal
+    #[arg(long, help_heading = headings::SEARCH)]
     rules_hex: bool,
 
-    /// Search the TCP streams of captures instead of each segment by itself
-    #[arg(long)]
+    /// Search the TCP streams of captures instead of each segment separately
+    #[arg(long, help_heading = headings::SEARCH)]
     streams: bool,
 
-    /// Print only how many occurrences there are
-    #[arg(short, long, conflicts_with = "quiet")]
+    /// Print only the number of occurrences
+    #[arg(short, long, conflicts_with = "quiet", help_heading = headings::OUTPUT)]
     count: bool,
 
     /// Print nothing, and stop at the first occurrence
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = headings::OUTPUT)]
     quiet: bool,
 
-    /// Say on standard error what the filters were asked, and how much memory they take
-    #[arg(long)]
+    /// Report on standard error the number of queries to the filters and their memory
+    #[arg(long, help_heading = headings::OUTPUT)]
     stats: bool,
-
-    /// Captures (pcap, pcapng) and other files; `-` is standard input. What is compressed with gzip or zstd is recognised
-    #[arg(value_name = "INPUT", required = true)]
-    inputs: Vec<PathBuf>,
 }
 
 /// The number of bytes of a file that are read at once.
@@ -72,7 +77,7 @@ const READ_BYTES: usize = 256 << 10;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     if is_stdin(&args.rules) && args.inputs.iter().any(|input| is_stdin(input)) {
-        bail!("the signatures and what is searched for them cannot both come from standard input");
+        bail!("the signatures and the input cannot both come from standard input");
     }
     let inputs = resolve(&args.inputs)?;
     if !args.count && !args.quiet {

@@ -1,5 +1,6 @@
-//! `umbel password add`: more words that are not to be used again.
+//! `umbel password add`: adds words to a filter of passwords.
 
+use crate::args::headings;
 use crate::documents::word_lists;
 use crate::filters::{FileLock, Secrets, warn_if_overfull};
 use crate::input::{check_not_output, is_stdin};
@@ -16,26 +17,26 @@ use umbel::kind::Category;
 use umbel::{AnyFilter, file};
 use umbel_text::password::{Digester, List, Lists, Recipe};
 
-/// Add words to a filter of passwords, such as those that were used before.
+/// Add words to a password filter, such as passwords that were used before.
 ///
-/// They are treated as the filter says. The file is replaced as a whole; until then, and if anything goes wrong before, it
-/// stays as it was. Without a list a word is asked for on a terminal, without showing it, and otherwise words come from
-/// standard input.
+/// Words are processed as they were when the filter was built. The file is replaced as a whole;
+/// until then, and after any error, it is unchanged. Without a list, one word is prompted for on a
+/// terminal without being shown; if standard input is not a terminal, words are read from it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel password add weak.umbel
   umbel password add weak.umbel company-words.txt")]
 pub struct Args {
-    /// The filter to add to
+    /// Filter to add to
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// Lists of words, or of hashes for a filter that was built from hashes
+    /// Lists of words, or of hashes if the filter was built from hashes
     #[arg(value_name = "LIST")]
     lists: Vec<PathBuf>,
 
-    /// Every line is a word, even if it looks like a hash
-    #[arg(long)]
+    /// Treat every line as a word, even if it looks like a hash
+    #[arg(long, help_heading = headings::INPUT)]
     words: bool,
 
     #[command(flatten)]
@@ -46,7 +47,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     // The error does not name it, since it may be a word that was given as an argument by mistake.
     if args.lists.iter().any(|list| !is_stdin(list) && !list.exists()) {
         bail!(
-            "a list is not there: words are no arguments, where others can see them; type them, or send them through a pipe"
+            "a list does not exist: words are not arguments, where others can see them; type them, or send them through a pipe"
         );
     }
     if !args.lists.is_empty() {
@@ -59,7 +60,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut filter = AnyFilter::try_from(loaded.filter)?;
     let recipe = Recipe::from_meta(&options.meta).with_context(|| format!("cannot add to {name}"))?;
     if filter.hasher().id().strength == Strength::Fast {
-        warn(format_args!("{name} is not sealed: who sees it before and after can find out what was added"));
+        warn(format_args!(
+            "{name} is not sealed: anyone who sees it before and after can find out which words were added"
+        ));
     }
     let digester = Digester::new(recipe, filter.hasher().clone());
     let readers: Vec<_> = match args.lists[..] {

@@ -1,6 +1,6 @@
-//! `umbel password build`: a filter from lists of weak passwords.
+//! `umbel password build`: builds a filter from lists of weak passwords.
 
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::documents::word_lists;
 use crate::filters::{NewKey, SaveArgs, Secrets, key_file_beside, read_key, warn_if_overfull};
 use crate::input::{resolve, total_len};
@@ -19,73 +19,95 @@ use umbel_text::password::{Digester, Form, List, Lists, Recipe, Slow};
 
 /// Build a filter of weak passwords from lists.
 ///
-/// A list has a word in each line, or a SHA-1 hash with a count (`5BAA6...:9659365`) as Have I Been Pwned publishes them; its
-/// first lines tell which, unless --words or --sha1 does, and what looks like neither is refused. Words are compared in Unicode's form NFKC. Hashes have to be taken
-/// as they are: then a candidate is hashed too, as it is typed and in that form. How it was done is written into the filter,
-/// and `check` and `add` do the same.
+/// A list has one word per line, or a SHA-1 hash with a count per line (`5BAA6...:9659365`), as
+/// published by Have I Been Pwned. The first lines decide which, unless --words or --sha1 is given;
+/// a line that fits neither is an error. Words are compared in the Unicode form NFKC. Hashes are
+/// used as they are: a candidate is then hashed too, as typed and in that form. The filter records
+/// these choices, and `check` and `add` follow them.
 ///
-/// The filter is sealed with a secret. Without --key-file one is made and kept in OUTPUT.key, where `check` and `add` look for
-/// it; one that is there already is used. Keep it apart from copies of the filter. Without -n it is made for a tenth more
-/// words than there are, and for ten thousand at least, so that some can be added; digests, eight bytes for each word, are
-/// kept in memory until then.
+/// The filter is sealed with a secret. Without --key-file the secret is in OUTPUT.key, where
+/// `check` and `add` look for it; it is created unless the file exists. Do not store it with copies
+/// of the filter. Without -n the filter has room for a tenth more words than the lists, and for at
+/// least ten thousand, so that some can be added; digests, eight bytes per word, are held in memory
+/// until the end.
 ///
-/// --slow hashes every word with Argon2id as well. It protects words that are added later if filter and secret are stolen
-/// together. One word takes about 20 milliseconds and 19 MiB, a million take some six hours of one processor; a
-/// check takes as long as one word.
+/// --slow also hashes every word with Argon2id, which protects words that are added later if both
+/// filter and secret are stolen. One word takes about 20 milliseconds and 19 MiB, a million words
+/// about six hours of one processor; a check takes as long as one word.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel password build common.txt -o weak.umbel
-  umbel password build -p 1e-4 --min-count 10 pwned-passwords-sha1-ordered-by-hash.txt -o weak.umbel
-  umbel password build --slow used-before.txt -n 1e4 -o used.umbel")]
+  umbel password build --min-count 10 pwned-passwords.txt -o weak.umbel
+  umbel password build --slow -n 1e4 used-before.txt -o used.umbel")]
 pub struct Args {
-    /// Lists of weak passwords; `-`, or no list, is standard input. What is compressed with gzip or zstd is recognised
+    /// Lists of weak passwords; `-` or no list means standard input. Files compressed with gzip or
+    /// zstd are decompressed
     #[arg(value_name = "LIST")]
     lists: Vec<PathBuf>,
 
-    #[command(flatten)]
-    writing: SaveArgs,
-
-    /// Make it for so many words (default: a tenth more than there are)
-    #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
+    /// Number of words to size the filter for (default: a tenth more than in the lists)
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
     capacity: Option<u64>,
 
-    /// The share of good passwords that may be refused
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, default_value = "0.1%")]
+    /// Maximum share of good passwords that are rejected
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "RATE",
+        value_parser = number::rate,
+        default_value = "0.1%",
+        help_heading = headings::FILTER
+    )]
     fpr: f64,
 
-    /// Make no difference between capital and small letters
-    #[arg(long, conflicts_with = "sha1")]
+    /// Ignore case
+    #[arg(long, conflicts_with = "sha1", help_heading = headings::KEYS)]
     fold_case: bool,
 
-    /// Every line is a SHA-1 hash, with or without a count
-    #[arg(long, conflicts_with = "words")]
-    sha1: bool,
-
-    /// Every line is a word, even if it looks like a hash
-    #[arg(long)]
-    words: bool,
-
-    /// Leave out hashes that were found less often
-    #[arg(long, value_name = "N", value_parser = number::count, default_value_t = 0)]
-    min_count: u64,
-
-    /// Hash every word slowly as well, with Argon2id
-    #[arg(long)]
+    /// Hash every word with Argon2id too
+    #[arg(long, help_heading = headings::KEYS)]
     slow: bool,
 
-    /// The memory of the slow hash, to which its time is proportional [default: 19MiB]
-    #[arg(long, value_name = "SIZE", value_parser = number::bytes, requires = "slow")]
+    /// Memory of Argon2id, to which its time is proportional [default: 19MiB]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = number::bytes,
+        requires = "slow",
+        help_heading = headings::KEYS
+    )]
     cost: Option<u64>,
+
+    /// Treat every line as a SHA-1 hash, with or without a count
+    #[arg(long, conflicts_with = "words", help_heading = headings::INPUT)]
+    sha1: bool,
+
+    /// Treat every line as a word, even if it looks like a hash
+    #[arg(long, help_heading = headings::INPUT)]
+    words: bool,
+
+    /// Leave out hashes with a lower count
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = number::count,
+        default_value_t = 0,
+        help_heading = headings::INPUT
+    )]
+    min_count: u64,
 
     #[command(flatten)]
     secrets: Secrets,
 
-    /// Use a hash without a secret: whoever sees the filter can test words against it
-    #[arg(long, conflicts_with = "key_file")]
+    /// Use a hash without a secret: anyone who has the filter can test words against it
+    #[arg(long, conflicts_with = "key_file", help_heading = headings::SECRETS)]
     unsealed: bool,
+
+    #[command(flatten)]
+    writing: SaveArgs,
 }
 
-/// The smallest capacity unless -n is given.
+/// The minimum capacity without -n.
 const MIN_CAPACITY: u64 = 10_000;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -140,7 +162,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("there is no word in the list");
     }
     if inserted == 0 {
-        bail!("no hash in the list was found so often: give a lower --min-count");
+        bail!("no hash in the list has such a high count: give a lower --min-count");
     }
     let filter = match filter {
         Some(filter) => filter,
@@ -212,7 +234,7 @@ impl Args {
         }
         let Some(output) = self.writing.path() else {
             bail!(
-                "a filter of passwords is sealed: say with -o where it goes, so that its secret goes beside it, or give --key-file"
+                "a filter of passwords is sealed: name it with -o, so that its secret can be stored beside it, or give --key-file"
             );
         };
         let path = key_file_beside(output);

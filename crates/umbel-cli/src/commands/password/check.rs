@@ -1,5 +1,6 @@
-//! `umbel password check`: whether candidates are weak.
+//! `umbel password check`: checks whether passwords are weak.
 
+use crate::args::headings;
 use crate::documents::word_lists;
 use crate::filters::{Secrets, check_whole};
 use crate::terminal::exit::NOT_FOUND;
@@ -13,39 +14,42 @@ use umbel::kind::Category;
 use umbel_text::lines::Lines;
 use umbel_text::password::{Digester, Prefix, RangeList, Recipe, normalised, sha1};
 
-/// Tell whether passwords are weak, without ever showing one.
+/// Check whether passwords are weak, without ever printing one.
 ///
-/// On a terminal a password is asked for, without showing it. Otherwise every line of standard input is a candidate, and the
-/// answers are `1: weak`, `2: ok` and so on, each as soon as its line is there. An empty line is a weak password.
+/// On a terminal, one password is prompted for without being shown. Otherwise every line of
+/// standard input is a candidate, and `1: weak`, `2: ok` and so on is printed for each as soon as
+/// its line arrives. An empty line is a weak password.
 ///
-/// Exit code 0 if no candidate is weak, 1 if one is, and 2 if anything went wrong or there was none; so
-/// `if umbel password check -q weak.umbel; then` accepts a password only when it was really checked.
+/// The exit code is 0 if no candidate is weak, 1 if one is, and 2 after an error or without any
+/// candidate, so `if umbel password check -q weak.umbel; then` accepts only a password that was
+/// really checked.
 ///
-/// With --range a list of SHA-1 hashes is asked instead, as the service Have I Been Pwned is asked: only the first five digits
-/// of a candidate's hash are looked up, and the rest is compared here. That is exact, and no Bloom filter; but the whole list
-/// has to be there.
+/// --range uses a list of SHA-1 hashes instead, in the way of the service Have I Been Pwned: only
+/// the first five digits of a candidate's hash are looked up, and the rest is compared here. This
+/// is exact and uses no Bloom filter, but needs the whole list.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel password check weak.umbel
   umbel password check weak.umbel < candidates.txt
-  umbel password check --range pwned-passwords-sha1-ordered-by-hash.txt")]
+  umbel password check --range pwned-passwords.txt < candidates.txt")]
 pub struct Args {
-    /// The filter to ask; its secret is looked for in FILTER.key unless --key-file is given
+    /// Filter to query; the default key file is FILTER.key
     #[arg(value_name = "FILTER", required_unless_present = "range", conflicts_with = "range")]
     filter: Option<PathBuf>,
 
-    /// Print nothing; stop at the first weak one and tell by the exit code
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Ask a list of SHA-1 hashes by the first five digits instead
-    #[arg(long, value_name = "LIST")]
+    /// Look up the first five digits of SHA-1 hashes in LIST instead
+    #[arg(long, value_name = "LIST", help_heading = headings::SEARCH)]
     range: Option<PathBuf>,
 
     #[command(flatten)]
     secrets: Secrets,
 
-    /// What must not be here, and would be shown if it were refused by its name.
+    /// Print nothing and stop at the first weak password; only the exit code matters
+    #[arg(short, long, help_heading = headings::OUTPUT)]
+    quiet: bool,
+
+    /// A word given as an argument by mistake: it is accepted here, since clap would print it in an
+    /// error.
     #[arg(hide = true)]
     given: Vec<OsString>,
 }
@@ -53,7 +57,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     if !args.given.is_empty() {
         bail!(
-            "a password is no argument, where others can see it: type it when asked, or send it through a pipe"
+            "a password is not an argument, where others can see it: type it at the prompt, or send it through a pipe"
         );
     }
     match (&args.filter, &args.range) {
@@ -87,11 +91,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 Ok(weak)
             })
         }
-        (None, None) => bail!("name the filter to ask"),
+        (None, None) => bail!("name the filter to query"),
     }
 }
 
-/// Returns whether a candidate is in a list of hashes, as typed or normalised. Only five digits of its hash are looked up.
+/// Returns whether a candidate is in a list of hashes, as typed or normalised. Only five digits of
+/// its hash are looked up.
 fn is_in_range_list(list: &mut RangeList, candidate: &[u8]) -> umbel_text::Result<bool> {
     let forms = [sha1(candidate), sha1(&normalised(candidate, false))];
     let distinct = if forms[0] == forms[1] { &forms[..1] } else { &forms[..] };

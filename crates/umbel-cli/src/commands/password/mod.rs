@@ -8,12 +8,16 @@ mod range;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Refuse weak passwords, by a filter that does not give them away.
+/// Reject weak passwords, by a filter that does not reveal them.
 ///
-/// A filter is built from lists of weak or leaked passwords, and sealed with a secret: without it nobody can test a word
-/// against the filter. Words that were used before can be added. A candidate that may be in it is weak; a good one is taken
-/// for weak at the filter's rate, and a weak one never for good. No command prints a password.
+/// The filter is built from lists of weak or leaked passwords and sealed with a secret; without the
+/// secret, no one can test words against it. Passwords that were used before can be added. A
+/// candidate that may be in the filter is weak: a good password is rejected at the filter's rate,
+/// and a listed one is never accepted. No command prints a password.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel password build common.txt -o weak.umbel
+  umbel password check weak.umbel")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

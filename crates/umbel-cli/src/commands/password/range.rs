@@ -1,5 +1,6 @@
-//! `umbel password range`: what the service Have I Been Pwned answers.
+//! `umbel password range`: the range query of the service Have I Been Pwned.
 
+use crate::args::headings;
 use crate::documents::word_lists;
 use crate::input::{is_stdin, open_list};
 use crate::terminal::exit::found;
@@ -12,33 +13,35 @@ use std::sync::Arc;
 use umbel_text::content;
 use umbel_text::password::{Prefix, RangeList, scan};
 
-/// Print all hashes of a list that start with five digits, as the service Have I Been Pwned answers.
+/// Print the hashes in a list that start with five digits, like Have I Been Pwned.
 ///
-/// That service is no Bloom filter. Who has a password sends the first five of the forty digits of its SHA-1, and receives
-/// the other 35 of all that start so, with counts; the comparison is made at home, so that the service does not learn which
-/// hash was meant. `umbel password check --range LIST` is that client.
+/// A client of that service sends the first five of the forty digits of a password's SHA-1 hash,
+/// receives the other 35 digits of all hashes with that prefix, with counts, and compares them
+/// itself, so the service does not learn the password's hash. No Bloom filter is involved. `umbel
+/// password check --range LIST` is such a client.
 ///
-/// A list that is sorted by hash is searched by halving, and only a few pages of it are read; one in another order, compressed
-/// or from a pipe is read through. Whether it is sorted is told by a sample of its lines. Exit code 1 if there are none.
+/// A list that is sorted by hash is searched by bisection, which reads only a few pages of it. A
+/// list that is unsorted, compressed or from a pipe is read as a whole. Whether it is sorted is
+/// decided by a sample of its lines. The exit code is 1 if no hash has the prefix.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  umbel password range pwned-passwords-sha1-ordered-by-hash.txt 5BAA6")]
+  umbel password range pwned-passwords.txt 5BAA6")]
 pub struct Args {
-    /// A list with SHA-1 hashes, each with a count or without; `-` is standard input
+    /// List of SHA-1 hashes, with or without counts; `-` means standard input
     #[arg(value_name = "LIST")]
     list: PathBuf,
 
-    /// The first five hexadecimal digits of a SHA-1 hash
+    /// First five hexadecimal digits of a SHA-1 hash
     #[arg(value_name = "PREFIX")]
     prefix: Prefix,
 
-    /// End lines as the service does, with a carriage return and a newline
-    #[arg(long)]
-    crlf: bool,
-
     /// Read the whole list, even if it seems to be sorted
-    #[arg(long)]
+    #[arg(long, help_heading = headings::INPUT)]
     scan: bool,
+
+    /// End lines with a carriage return and a newline, like the service
+    #[arg(long, help_heading = headings::OUTPUT)]
+    crlf: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! `umbel shard add`: lines into a filter in shards.
+//! `umbel shard add`: adds lines to a sharded filter.
 
 use super::lines;
 use super::sharded_filter::ShardedFilter;
@@ -9,15 +9,15 @@ use anyhow::Result;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-/// Add lines to a filter in shards.
+/// Add lines to a sharded filter.
 ///
-/// A filter that has lost a shard is refused. What is interrupted can be given again from its beginning: to add a line twice
-/// changes nothing.
+/// A filter that has lost a shard is an error. After an interruption, start again from the
+/// beginning: adding a line twice changes nothing.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   zcat access.log.gz | umbel shard add redis://10.0.0.1:7000/seen")]
 pub struct Args {
-    /// The filter, as in redis://host:6379/name; any server of the cluster
+    /// Filter, such as redis://host:6379/name, on any server of the cluster
     #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     to: Address,
 

@@ -1,39 +1,41 @@
-//! `umbel shard check`: which lines may be in a filter in shards.
+//! `umbel shard check`: prints the lines that may be in a sharded filter.
 
 use super::lines;
 use super::sharded_filter::ShardedFilter;
+use crate::args::headings;
 use crate::input::{InputArgs, Records};
 use crate::pipeline::Select;
 use crate::remote::{self, Address, TlsArgs};
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Print the lines that may be in a filter in shards; with -v those that certainly are not.
+/// Print the lines that may be in a sharded filter.
 ///
-/// Lines come out in the order of the input. Exit code 0 if some were printed, 1 if none, 2 if something went wrong: a
-/// filter that has lost a shard gives no answers.
+/// Lines are printed in the order of the input. The exit code is 0 if a line was printed, 1 if none
+/// was, 2 after an error, such as a lost shard.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
-  umbel shard check -v redis://10.0.0.1:7000/seen < candidates.txt > new.txt")]
+#[command(after_help = "Examples:
+  umbel shard check redis://10.0.0.1:7000/seen new.txt
+  umbel shard check -v redis://10.0.0.1:7000/seen < new.txt > unseen.txt")]
 pub struct Args {
-    /// The filter, as in redis://host:6379/name; any server of the cluster
+    /// Filter, such as redis://host:6379/name, on any server of the cluster
     #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     from: Address,
 
-    /// Print the lines that are certainly not in it
-    #[arg(short = 'v', long)]
+    /// Print the lines that are certainly not in the filter instead
+    #[arg(short = 'v', long, help_heading = headings::SEARCH)]
     invert_match: bool,
-
-    /// Print only how many there are
-    #[arg(short = 'c', long)]
-    count: bool,
-
-    /// Print nothing: the exit code tells
-    #[arg(short = 'q', long)]
-    quiet: bool,
 
     #[command(flatten)]
     input: InputArgs,
+
+    /// Print only the number of selected lines
+    #[arg(short = 'c', long, help_heading = headings::OUTPUT)]
+    count: bool,
+
+    /// Print nothing; only the exit code matters
+    #[arg(short = 'q', long, help_heading = headings::OUTPUT)]
+    quiet: bool,
 
     #[command(flatten)]
     tls: TlsArgs,

@@ -1,4 +1,4 @@
-//! `umbel shard delete`: a filter in shards is removed.
+//! `umbel shard delete`: deletes a sharded filter.
 
 use super::sharded_filter::ShardedFilter;
 use crate::remote::{self, Address, TlsArgs};
@@ -7,15 +7,15 @@ use anyhow::Result;
 use bstr::ByteSlice;
 use std::process::ExitCode;
 
-/// Remove a filter in shards: all its shards, and the record of them.
+/// Delete a sharded filter: all its shards, and the record of them.
 ///
-/// What is under the name is removed only if it is such a record. Shards that are gone already do not matter, so this also
-/// clears away what was left half made or half removed.
+/// The key is deleted only if it holds such a record. Missing shards are ignored, so this also
+/// removes the remains of an interrupted create or delete.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   umbel shard delete redis://10.0.0.1:7000/seen")]
 pub struct Args {
-    /// The filter, as in redis://host:6379/name; any server of the cluster
+    /// Filter, such as redis://host:6379/name, on any server of the cluster
     #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     at: Address,
 
@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     match all - removed {
         0 => output::text(format_args!("removed {name} and its {all} shards\n"))?,
         _ => output::text(format_args!(
-            "removed {name} and {removed} of its {all} shards: no more were there\n"
+            "removed {name} and {removed} of its {all} shards: the others were missing\n"
         ))?,
     }
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `umbel shard info`: what a filter in shards is, all of it together.
+//! `umbel shard info`: describes a sharded filter.
 
 use super::sharded_filter::ShardedFilter;
 use crate::remote::{self, Address, TlsArgs};
@@ -7,10 +7,12 @@ use anyhow::{Result, bail};
 use redis::Value;
 use std::process::ExitCode;
 
-/// Tell what a filter in shards is: shards, lines, room, memory.
+/// Show the shards, lines, capacity and memory of a sharded filter.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel shard info redis://10.0.0.1:7000/seen")]
 pub struct Args {
-    /// The filter, as in redis://host:6379/name; any server of the cluster
+    /// Filter, such as redis://host:6379/name, on any server of the cluster
     #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     from: Address,
 

@@ -1,7 +1,7 @@
 //! Lines and their shards.
 //!
-//! A line belongs to the shard `reduce(d, shards)`, where `d` is its digest by the fast hash with the seed
-//! [`SHARD_SEED`]: the high half of `d` times the number of shards.
+//! A line belongs to the shard `reduce(d, shards)`, where `d` is its digest by the fast hash with
+//! the seed [`SHARD_SEED`]: the high half of `d` times the number of shards.
 
 use super::sharded_filter::ShardedFilter;
 use anyhow::{Result, bail};
@@ -27,7 +27,8 @@ pub fn contains(filter: &ShardedFilter, lines: &[&[u8]]) -> Result<Vec<bool>> {
     query(filter, "BF.MEXISTS", &[], lines)
 }
 
-/// Sends lines to their shards, after a command, the key and options, and returns the response for each line.
+/// Sends lines to their shards, after a command, the key and options, and returns the response for
+/// each line.
 fn query(filter: &ShardedFilter, command: &str, options: &[&str], lines: &[&[u8]]) -> Result<Vec<bool>> {
     let hasher = Hasher::fast(SHARD_SEED);
     let mut positions = vec![Vec::new(); filter.len()];
@@ -52,8 +53,8 @@ fn query(filter: &ShardedFilter, command: &str, options: &[&str], lines: &[&[u8]
     Ok(found)
 }
 
-/// Returns the commands for one shard: one for each chunk of its lines, then EXISTS. That comes last, since the shard may
-/// be lost at any time before it.
+/// Returns the commands for one shard: one for each chunk of its lines, then EXISTS. That comes
+/// last, since the shard may be lost at any time before it.
 fn commands(command: &str, key: &[u8], options: &[&str], positions: &[usize], lines: &[&[u8]]) -> Vec<Cmd> {
     if positions.is_empty() {
         return Vec::new();

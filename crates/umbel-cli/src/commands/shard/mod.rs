@@ -11,15 +11,21 @@ mod sharded_filter;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Spread one filter over a cluster of Redis or Valkey servers that have loaded umbel's module, and ask it as one.
+/// Spread one filter over a cluster of Redis or Valkey servers.
 ///
-/// A filter is one key, and a key is on one server. Here it is many keys, the shards, with hash tags that spread them over
-/// the cluster; each line belongs to one of them. The rate is that of a shard, and memory and work are shared by all
-/// servers. It works on a single server too, whose filter can so grow beyond what a key may take.
+/// A filter is one key, and a key is on one server. A sharded filter consists of many keys, the
+/// shards, with hash tags that spread them over the cluster; each line belongs to one shard. The
+/// rate is that of a shard, and all servers share the memory and the work. A sharded filter also
+/// works on a single server, where it can grow beyond the maximum size of a key. The servers need
+/// umbel's module.
 ///
-/// A shard that was deleted, has expired or was evicted takes its lines with it. The filter is refused from then on, since it
-/// would deny lines that were added: keep its keys from eviction.
+/// If a shard is deleted, expires or is evicted, its lines are lost. The filter then returns
+/// errors, since it would deny lines that were added: protect its keys from eviction.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel shard create redis://10.0.0.1:7000/seen -n 1e9 -p 0.1% --shards 48
+  umbel shard add redis://10.0.0.1:7000/seen seen.txt
+  umbel shard check redis://10.0.0.1:7000/seen new.txt")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

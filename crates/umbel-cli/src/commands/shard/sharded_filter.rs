@@ -1,15 +1,16 @@
-//! A filter in shards: its keys on a cluster, how they are created and removed together, and how all servers are queried
-//! at once.
+//! A sharded filter: its keys on a cluster, how they are created and removed together, and how
+//! all servers are queried at once.
 //!
-//! Shard `i` of the filter `name` is stored under the key `{name:i}`, whose hash tag spreads the shards over the cluster.
-//! The record under `name` holds the number of shards. [`super::lines`] maps a line to its shard.
+//! Shard `i` of the filter `name` is stored under the key `{name:i}`, whose hash tag spreads the
+//! shards over the cluster. The record under `name` holds the number of shards. [`super::lines`]
+//! maps a line to its shard.
 
 use crate::remote::{Address, Client, Interrupted, error_text, refused};
-use crate::sync::lock;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use bstr::ByteSlice;
 use redis::{Cmd, Value, cmd};
 use std::sync::Mutex;
+use umbel::internals::sync::lock;
 
 /// The text before the number of shards in the record.
 const RECORD_PREFIX: &str = "umbel-shards";
@@ -17,7 +18,7 @@ const RECORD_PREFIX: &str = "umbel-shards";
 /// Maximum number of shards of a filter: each has a connection.
 pub const MAX_SHARDS: u32 = 1024;
 
-/// A filter in shards, with connections to all of them.
+/// A sharded filter, with connections to all of them.
 pub struct ShardedFilter {
     name: Vec<u8>,
     /// The connection to the server of the record.
@@ -27,10 +28,12 @@ pub struct ShardedFilter {
 }
 
 impl ShardedFilter {
-    /// Creates a filter of empty shards, each for `capacity` lines at a false-positive rate: all of them, or none.
+    /// Creates a filter of empty shards, each for `capacity` lines at a false-positive rate: all of
+    /// them, or none.
     ///
     /// # Errors
-    /// Fails if a key with the name exists already, and for names that cannot be part of a hash tag.
+    /// Fails if a key with the name exists already, and for names that cannot be part of a hash
+    /// tag.
     pub fn create(address: &Address, shards: u32, capacity: u64, rate: f64) -> Result<()> {
         let name = address.key.as_bstr();
         // Braces would form hash tags of their own.
@@ -61,12 +64,13 @@ impl ShardedFilter {
     /// Removes the shards before `end` and the record, and returns the error to report.
     fn roll_back(&self, end: usize, error: Error) -> Error {
         let removed = (0..end).try_for_each(|shard| self.call(shard, "UNLINK", &[]).map(drop));
-        // A shard whose creation was not confirmed may exist. With the record it can be deleted later.
+        // A shard whose creation was not confirmed may exist. With the record it can be deleted
+        // later.
         if removed.is_ok() && !error.is::<Interrupted>() && self.remove_record().is_ok() {
             return error;
         }
         error.context(format!(
-            "{} is not complete, and not all of it could be taken back: remove it with `umbel shard delete`",
+            "{} is not complete, and could not be removed completely: remove it with `umbel shard delete`",
             self.name.as_bstr()
         ))
     }
@@ -111,8 +115,8 @@ impl ShardedFilter {
         Ok(ShardedFilter { name: address.key.clone(), record: Mutex::new(record), shards })
     }
 
-    /// Removes the shards, then the record, so that an interrupted removal can be repeated. Returns the number of shards
-    /// that existed.
+    /// Removes the shards, then the record, so that an interrupted removal can be repeated. Returns
+    /// the number of shards that existed.
     pub fn delete(&self) -> Result<usize> {
         let removed = self.call_all("UNLINK")?;
         self.remove_record()?;
@@ -150,8 +154,8 @@ impl ShardedFilter {
         responses.map(|(shard, response)| self.check(shard, response)).collect()
     }
 
-    /// Sends to each shard its commands, all of them before the first response is read, so that all servers work at
-    /// the same time.
+    /// Sends to each shard its commands, all of them before the first response is read, so that all
+    /// servers work at the same time.
     pub fn exchange(&self, commands: &[Vec<Cmd>]) -> Result<Vec<Vec<Value>>> {
         let mut waiting = Vec::new();
         for (shard, commands) in commands.iter().enumerate().filter(|(_, commands)| !commands.is_empty()) {
@@ -185,7 +189,7 @@ impl ShardedFilter {
 
     fn missing(&self, shard: usize) -> Error {
         anyhow!(
-            "the shard {} is missing: it was deleted, or has expired, or its server has lost it, and with it the lines that were in it; `umbel shard delete`, `create` and `add` make the filter anew",
+            "the shard {} is missing: it was deleted, has expired, or was lost by its server, together with its lines; `umbel shard delete`, `create` and `add` make the filter again",
             self.key(shard).as_bstr()
         )
     }

@@ -1,7 +1,7 @@
-//! `umbel url build`: a filter and an exact list from unsafe addresses.
+//! `umbel url build`: builds a filter and an exact list from unsafe addresses.
 
 use super::exact_list_beside;
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::filters::{FileLock, Secrets, explain_exists};
 use crate::input::{check_not_output, is_stdin, name, open_list, resolve};
 use crate::report::size;
@@ -18,44 +18,53 @@ use umbel_text::lines::Lines;
 
 /// Build a filter of unsafe addresses, and the exact list beside it.
 ///
-/// A line is a host (`evil.example`), a host with a folder (`host.example/bad/`) or a page, with a scheme or without; empty
-/// lines, and what comes after `#`, are left out. Hosts files (`0.0.0.0 evil.example`) are understood too, and `*.evil.example`
-/// and `||evil.example^` as the host; other lines with blanks or one of `*|^` in them are skipped and counted. A host stands for all hosts below it, up to four parts more than its own
-/// and five in all, and a folder for what is below it, if it is at most three deep.
+/// A line is a host (`evil.example`), a host with a folder (`host.example/bad/`) or a page, with or
+/// without a scheme; empty lines and text after `#` are ignored. Hosts files (`0.0.0.0
+/// evil.example`) are understood too, and `*.evil.example` and `||evil.example^` mean the host.
+/// Other lines that contain blanks or one of `*|^` are skipped and counted. A host covers all hosts
+/// below it with up to four more labels than its own, and five in all; a folder covers everything
+/// below it, if it is at most three levels deep.
 ///
-/// OUTPUT holds four bytes of each hash in a filter, and OUTPUT.exact the whole hashes, 32 bytes each. The filter can be given
-/// to many, and the exact list can stay where it is.
+/// OUTPUT holds four bytes of each hash in a filter, and OUTPUT.exact the whole hashes, 32 bytes
+/// each. The filter can be distributed widely, while the exact list stays in one place.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel url build phishing.txt -o bad.urls")]
 pub struct Args {
-    /// Lists of addresses; `-`, or no list, is standard input
+    /// Lists of addresses; `-` or no list means standard input
     #[arg(value_name = "LIST")]
     lists: Vec<PathBuf>,
 
-    /// The file to write; the exact list goes to FILE.exact
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
-
-    /// Replace both files if they are there
-    #[arg(short, long)]
-    force: bool,
-
-    /// The share of other addresses' expressions for which the exact list is asked in vain
-    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, default_value = "0.1%")]
+    /// Share of the expressions of safe addresses for which the exact list is read in vain
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "RATE",
+        value_parser = number::rate,
+        default_value = "0.1%",
+        help_heading = headings::FILTER
+    )]
     fpr: f64,
 
-    /// How many bytes of each hash go into the filter, from 4 to 32
-    #[arg(long, value_name = "BYTES", default_value_t = Screen::PREFIX)]
+    /// Number of bytes of each hash in the filter, 4 to 32
+    #[arg(long, value_name = "BYTES", default_value_t = Screen::PREFIX, help_heading = headings::FILTER)]
     prefix: usize,
 
     #[command(flatten)]
     secrets: Secrets,
+
+    /// Write the filter to FILE, and the exact list to FILE.exact
+    #[arg(short, long, value_name = "FILE", help_heading = headings::OUTPUT)]
+    output: PathBuf,
+
+    /// Replace both files if they exist
+    #[arg(short, long, help_heading = headings::OUTPUT)]
+    force: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     if is_stdin(&args.output) {
-        bail!("two files are written, for which standard output is no place: name a file with -o");
+        bail!("two files are written, so standard output cannot be used: name a file with -o");
     }
     let exact = exact_list_beside(&args.output);
     let lists = resolve(&args.lists)?;
@@ -91,7 +100,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     if hashes.is_empty() {
         match skipped.first {
-            Some(first) => bail!("there is no address: the first line that is none is {first}"),
+            Some(first) => bail!("there is no address: the first line that is not one is {first}"),
             None => bail!("there is no address in the list"),
         }
     }
@@ -101,7 +110,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let screen = Screen::from_hashes(&hashes, args.prefix, args.fpr, hasher)?;
     let mut meta = Meta::new();
     screen.record(&mut meta);
-    // Both files come from the same process if two write at once, and a process that sets metadata does not undo this.
+    // Both files come from the same process if two write at once, and a process that sets metadata
+    // does not undo this.
     let _folder = FileLock::acquire_folder(&args.output);
     let _lock =
         if args.force && args.output.is_file() { Some(FileLock::acquire(&args.output)?) } else { None };
@@ -132,7 +142,7 @@ impl SkippedLines {
     fn report(&self) {
         if let Some(first) = &self.first {
             let lines =
-                if self.count == 1 { "line that is no address" } else { "lines that are no addresses" };
+                if self.count == 1 { "line that is not an address" } else { "lines that are not addresses" };
             warn(format_args!("skipped {} {lines}; the first is {first}", self.count));
         }
     }

@@ -1,6 +1,7 @@
-//! `umbel url check`: whether addresses are unsafe.
+//! `umbel url check`: checks whether addresses are unsafe.
 
 use super::exact_list_beside;
+use crate::args::headings;
 use crate::filters::Secrets;
 use crate::input::{check_not_swapped, is_stdin, name, open_list, resolve};
 use crate::report::printable;
@@ -17,42 +18,43 @@ use umbel::kind::Category;
 use umbel_text::address::{Address, Exact, Screen, ScreenStats, Verdict};
 use umbel_text::lines::Lines;
 
-/// Tell whether web addresses are unsafe.
+/// Check whether web addresses are unsafe.
 ///
-/// For each address a line is printed, with tabs: `clear`, `unsafe`, `unconfirmed` or `invalid`, the address in its canonical
-/// form, and after an unsafe one the line of the list that it falls under. An address is clear if the filter says no, which is
-/// certain, or the exact list does. It is unsafe only if the exact list says so. Without that list, a yes of the filter is
-/// unconfirmed.
+/// Prints a line for each address, separated by tabs: `clear`, `unsafe`, `unconfirmed` or
+/// `invalid`, the address in canonical form, and for an unsafe one the list entry that covers it.
+/// An address is clear if the filter excludes it, which is certain, or if the exact list does not
+/// contain it. It is unsafe only if the exact list contains it. Without that list, a match of the
+/// filter is unconfirmed.
 ///
-/// Exit code 0 if all addresses are clear, 1 if one is unsafe, 3 if none is but one is unconfirmed, and 2 if one is invalid or
-/// anything else went wrong or there was none.
+/// The exit code is 0 if all addresses are clear, 1 if one is unsafe, 3 if none is but one is
+/// unconfirmed, and 2 if one is invalid, none was given, or another error occurred.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel url check bad.urls http://www.evil.example/page
   umbel url check bad.urls --stats < visited.txt")]
 pub struct Args {
-    /// The filter to ask
+    /// Filter to query
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// Addresses; `-`, or none, is standard input, with one in each line
+    /// Addresses; `-` or none means standard input, with one per line
     #[arg(value_name = "URL")]
     urls: Vec<OsString>,
 
-    /// The exact list [default: FILTER.exact]
-    #[arg(long, value_name = "FILE")]
+    /// Exact list [default: FILTER.exact]
+    #[arg(long, value_name = "FILE", help_heading = headings::SEARCH)]
     confirm: Option<PathBuf>,
-
-    /// Print nothing; stop at the first address that is not clear and tell by the exit code
-    #[arg(short, long)]
-    quiet: bool,
-
-    /// Say at the end how often the exact list was asked, and how often in vain
-    #[arg(long)]
-    stats: bool,
 
     #[command(flatten)]
     secrets: Secrets,
+
+    /// Print nothing and stop at the first address that is not clear; only the exit code matters
+    #[arg(short, long, help_heading = headings::OUTPUT)]
+    quiet: bool,
+
+    /// Report at the end how often the exact list was read, and how often in vain
+    #[arg(long, help_heading = headings::OUTPUT)]
+    stats: bool,
 }
 
 /// No address is unsafe, but one may be.
@@ -89,7 +91,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     if exact.as_ref().is_some_and(|exact| !screen.fits(exact)) {
         bail!(
-            "{} was built with another exact list: build both anew, or name the right one with --confirm",
+            "{} was built with another exact list: build both again, or name the right one with --confirm",
             args.filter.display()
         );
     }

@@ -7,12 +7,15 @@ use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Find unsafe web addresses: a small filter first, and an exact list before any verdict.
+/// Detect unsafe web addresses, by a filter and an exact list.
 ///
-/// As in Safe Browsing, addresses are made canonical, and a host or folder on the list stands for everything below it. The
-/// filter holds the first bytes of hashes, and says "certainly not" to nearly all addresses; only when it says yes, the exact
-/// list is looked at.
+/// As in Safe Browsing, addresses are brought into canonical form, and a listed host or folder
+/// covers everything below it. The filter holds the first bytes of hashes and excludes nearly all
+/// addresses with certainty; the exact list is consulted only for the rest.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel url build phishing.txt -o bad.urls
+  umbel url check bad.urls http://www.evil.example/page")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

@@ -1,5 +1,6 @@
-//! `umbel vault add`: files into a vault.
+//! `umbel vault add`: adds files to a vault.
 
+use crate::args::headings;
 use crate::documents::vaults::{PassphraseArgs, document_json, lock_vault};
 use crate::input::{CountedReader, is_stdin, name, open_raw, total_len};
 use crate::report::{printable, size};
@@ -18,36 +19,43 @@ use std::sync::atomic::AtomicU64;
 use umbel_text::vault::zidx::Id;
 use umbel_text::vault::{Options, Vault};
 
-/// Encrypt files and put them into a vault.
+/// Encrypt files and add them to a vault.
 ///
-/// A vault that is not there is made. Of a directory all files are taken, but no links. Text that is compressed with gzip or
-/// zstd is found by its words; what is no text is kept too, and found by its name alone. A file that cannot be read is told,
-/// and the others are added. What is added is wholly in the vault or not at all, whenever the work is interrupted.
+/// A vault that does not exist is created. All files of a directory are added, but no symbolic
+/// links. Text that is compressed with gzip or zstd is indexed by its words; a file that is not
+/// text is stored too, and can be found only by its name. A file that cannot be read is reported,
+/// and the others are added. Each file is added completely or not at all, even if the command is
+/// interrupted.
 #[derive(clap::Args)]
-#[command(after_help = "Exit codes: 0 all is in the vault, 2 something went wrong.")]
+#[command(after_help = "Examples:
+  umbel vault add secrets diary.txt letters/
+  umbel vault add --replace secrets diary.txt
+  date | umbel vault add --passphrase-file pass.txt --name note secrets -
+
+Exit codes: 0 all files were added, 2 an error occurred.")]
 pub struct Args {
-    /// The directory of the vault
+    /// Directory of the vault
     #[arg(value_name = "VAULT")]
     vault: PathBuf,
 
-    /// Files and directories; `-` is standard input, and needs a --name
+    /// Files and directories; `-` means standard input, and needs --name
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// The name of the one file in the vault
-    #[arg(long, value_name = "NAME")]
+    /// Name of the document; only for a single file
+    #[arg(long, value_name = "NAME", help_heading = headings::INPUT)]
     name: Option<String>,
 
-    /// Take the new file instead of one with the same name
-    #[arg(long)]
+    /// Replace documents that have the same names
+    #[arg(long, help_heading = headings::INPUT)]
     replace: bool,
-
-    /// Print what was added as JSON, a document in each line
-    #[arg(long)]
-    json: bool,
 
     #[command(flatten)]
     secret: PassphraseArgs,
+
+    /// Print a line of JSON for each added document
+    #[arg(long, help_heading = headings::OUTPUT)]
+    json: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -55,7 +63,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("--name is for one file");
     }
     if args.name.is_none() && args.files.iter().any(|file| is_stdin(file)) {
-        bail!("what comes from standard input needs a name: give it with --name");
+        bail!("a document from standard input needs a name: give it with --name");
     }
     if args.secret.is_stdin() && args.files.iter().any(|file| is_stdin(file)) {
         bail!("standard input cannot be both the passphrase and a document");
@@ -116,7 +124,8 @@ fn names(vault: &Vault) -> Result<HashMap<Vec<u8>, Vec<Id>>> {
     Ok(names)
 }
 
-/// Collects the files of a directory, in the order of their names, or the path itself if it is not a directory.
+/// Collects the files of a directory, in the order of their names, or the path itself if it is not
+/// a directory.
 fn walk(
     path: &Path,
     vault: Option<&Metadata>,

@@ -1,4 +1,4 @@
-//! `umbel vault check`: whether all documents are what was written.
+//! `umbel vault check`: verifies all documents of a vault.
 
 use crate::documents::vaults::{PassphraseArgs, report_problems};
 use crate::terminal::output;
@@ -6,13 +6,16 @@ use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Read every document of a vault, and tell which are damaged.
+/// Read every document of a vault and report the damaged ones.
 ///
-/// That a document was taken away altogether, or that an old one was put back, cannot be told.
+/// A document that was deleted, or replaced by an older version of itself, cannot be detected.
 #[derive(clap::Args)]
-#[command(after_help = "Exit codes: 0 all documents are what was written, 2 something went wrong.")]
+#[command(after_help = "Examples:
+  umbel vault check secrets
+
+Exit codes: 0 all documents are intact, 2 an error occurred.")]
 pub struct Args {
-    /// The directory of the vault
+    /// Directory of the vault
     #[arg(value_name = "VAULT")]
     vault: PathBuf,
 

@@ -1,5 +1,6 @@
-//! `umbel vault get`: a document, decrypted.
+//! `umbel vault get`: decrypts a document.
 
+use crate::args::headings;
 use crate::documents::vaults::{PassphraseArgs, find_documents};
 use crate::filters::explain_exists;
 use crate::terminal::output::WRITE_FAILED;
@@ -15,32 +16,36 @@ use umbel_text::vault::zidx::Id;
 
 /// Decrypt a document.
 ///
-/// All of it is checked before the first byte is printed, and a file is written wholly or not at all. The name in the vault
-/// never decides where something is written: -o does.
+/// The whole document is verified before the first byte is printed, and a file is written
+/// completely or not at all. The output path comes only from -o, never from the name in the vault.
 #[derive(clap::Args)]
-#[command(after_help = "Exit codes: 0 done, 1 there is no such document, 2 something went wrong.")]
+#[command(after_help = "Examples:
+  umbel vault get secrets diary.txt -o diary.copy
+  umbel vault get secrets diary.txt | less
+
+Exit codes: 0 done, 1 there is no such document, 2 an error occurred.")]
 pub struct Args {
-    /// The directory of the vault
+    /// Directory of the vault
     #[arg(value_name = "VAULT")]
     vault: PathBuf,
 
-    /// The name of the document, or the start of its id
+    /// Name of the document, or the start of its id
     #[arg(value_name = "NAME|ID")]
     document: String,
 
-    /// The file to write; without it, or with `-`, standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
-
-    /// Replace FILE if it is there
-    #[arg(short, long)]
-    force: bool,
-
     #[command(flatten)]
     secret: PassphraseArgs,
+
+    /// Write to FILE; without this option, or with `-`, write to standard output
+    #[arg(short, long, value_name = "FILE", help_heading = headings::OUTPUT)]
+    output: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(short, long, help_heading = headings::OUTPUT)]
+    force: bool,
 }
 
-/// How often a document is looked for again that was replaced before it could be read.
+/// The number of times to look up a document that is replaced before it can be read.
 const MAX_TRIES: usize = 10;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -102,7 +107,7 @@ fn save(vault: &Vault, id: &Id, path: &Path, force: bool) -> Result<()> {
 fn print(vault: &Vault, id: &Id) -> Result<()> {
     if io::stdout().is_terminal() && !vault.entry(id)?.head.is_text {
         bail!(
-            "this document is no text, and not for a terminal: name a file with -o, or redirect the output"
+            "this document is not text, and not for a terminal: name a file with -o, or redirect the output"
         );
     }
     vault.check(id)?;

@@ -1,5 +1,6 @@
-//! `umbel vault info`: what everybody can see of a vault.
+//! `umbel vault info`: the facts that a vault reveals without its passphrase.
 
+use crate::args::headings;
 use crate::documents::vaults::{explain_missing, report_problems};
 use crate::report::{Rows, percent, size};
 use crate::terminal::output;
@@ -9,15 +10,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel_text::vault::{Header, Server, Vault};
 
-/// Tell what whoever has the directory of a vault can see, without its passphrase.
+/// Show everything that a vault reveals without its passphrase.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel vault info secrets
+  umbel vault info --json secrets")]
 pub struct Args {
-    /// The directory of the vault
+    /// Directory of the vault
     #[arg(value_name = "VAULT")]
     vault: PathBuf,
 
-    /// Print it as JSON
-    #[arg(long)]
+    /// Print JSON
+    #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
 }
 

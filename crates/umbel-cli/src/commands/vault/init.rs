@@ -1,36 +1,65 @@
-//! `umbel vault init`: a vault with nothing in it.
+//! `umbel vault init`: creates an empty vault.
 
-use crate::args::number;
+use crate::args::{headings, number};
 use crate::documents::vaults::PassphraseArgs;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel_text::vault::{Cost, Options, Vault};
 
-/// Make a new vault.
+/// Create an empty vault.
 ///
-/// `umbel vault add` makes one too; this is for other parameters than the usual ones. Whoever forgets the passphrase has lost
-/// what is in the vault.
+/// `umbel vault add` also creates a vault; this command is only needed for other parameters than
+/// the defaults. Without the passphrase, the contents of a vault are lost.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel vault init archive
+  umbel vault init --words 20000 --memory 256MiB large-archive")]
 pub struct Args {
-    /// The directory to make, or an empty one
+    /// Directory to create, or an empty one
     #[arg(value_name = "VAULT")]
     vault: PathBuf,
 
-    /// Indexes for so many different words; a document with more has several, and that can be seen
-    #[arg(long, value_name = "N", default_value = "2000", value_parser = words)]
+    /// Number of distinct words that an index has room for; a document with more has several
+    /// indexes, which is visible
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "2000",
+        value_parser = words,
+        help_heading = headings::FILTER
+    )]
     words: u32,
 
-    /// The share of documents that the server takes for hits and that are none
-    #[arg(short = 'p', long, value_name = "RATE", default_value = "0.01%", value_parser = number::rate)]
+    /// Share of documents that an index reports without a match
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "RATE",
+        default_value = "0.01%",
+        value_parser = number::rate,
+        help_heading = headings::FILTER
+    )]
     fpr: f64,
 
-    /// The memory that every guess of the passphrase takes
-    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = memory)]
+    /// Memory that each guess of the passphrase costs
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "64MiB",
+        value_parser = memory,
+        help_heading = headings::SECRETS
+    )]
     memory: u32,
 
-    /// How often it goes through that memory
-    #[arg(long, value_name = "N", default_value_t = Cost::DEFAULT.passes, value_parser = passes)]
+    /// Number of passes over that memory
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = Cost::DEFAULT.passes,
+        value_parser = passes,
+        help_heading = headings::SECRETS
+    )]
     passes: u32,
 
     #[command(flatten)]
@@ -57,7 +86,7 @@ fn memory(text: &str) -> Result<u32, String> {
     if (16 << 10..=most).contains(&kib) {
         return Ok(kib);
     }
-    Err(format!("at least 16MiB, so that guesses are dear, and at most {}MiB", most >> 10))
+    Err(format!("at least 16MiB, so that guesses are expensive, and at most {}MiB", most >> 10))
 }
 
 fn passes(text: &str) -> Result<u32, String> {

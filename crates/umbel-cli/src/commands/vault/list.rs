@@ -1,5 +1,6 @@
-//! `umbel vault list`: what is in a vault.
+//! `umbel vault list`: lists the documents of a vault.
 
+use crate::args::headings;
 use crate::documents::vaults::{PassphraseArgs, document_json, format_time, report_problems};
 use crate::report::{Columns, printable, size};
 use crate::terminal::output;
@@ -9,17 +10,20 @@ use std::process::ExitCode;
 
 /// List the documents in a vault, in the order in which they were added.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel vault list secrets
+  umbel vault list --json secrets")]
 pub struct Args {
-    /// The directory of the vault
+    /// Directory of the vault
     #[arg(value_name = "VAULT")]
     vault: PathBuf,
 
-    /// Print it as JSON, a document in each line
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
     secret: PassphraseArgs,
+
+    /// Print a line of JSON for each document
+    #[arg(long, help_heading = headings::OUTPUT)]
+    json: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {

@@ -1,4 +1,4 @@
-//! `umbel vault`: encrypted files that can be searched where they lie.
+//! `umbel vault`: encrypted files that can be searched by their words.
 
 mod add;
 mod check;
@@ -12,17 +12,18 @@ mod search;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Keep encrypted files in a directory that strangers may keep, and search them there for words.
+/// Store encrypted files, and search them by their words.
 ///
-/// A vault is a directory. Whoever has it, but not the passphrase, sees how many documents there are and about how long
-/// they are, and no names, words or contents. It can lie on a server that you do not trust: files are encrypted and searched
-/// with keys that never leave this computer. `docs/vault.md` tells what can be seen and what cannot.
+/// A vault is a directory. Without the passphrase it reveals the number of documents and their
+/// approximate lengths, but no names, words or contents. It can be stored on an untrusted server:
+/// files are encrypted and searched with keys that never leave this computer. `docs/vault.md`
+/// describes exactly which facts are visible.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel vault add secrets diary.txt letters/
   umbel vault search secrets holiday 2023
   umbel vault list secrets
-  umbel vault get secrets diary.txt -o diary.txt")]
+  umbel vault get secrets diary.txt -o diary.copy")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,

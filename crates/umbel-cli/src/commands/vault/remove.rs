@@ -1,4 +1,4 @@
-//! `umbel vault remove`: documents out of a vault.
+//! `umbel vault remove`: removes documents from a vault.
 
 use crate::documents::vaults::{PassphraseArgs, find_documents, lock_vault};
 use anyhow::Result;
@@ -7,11 +7,14 @@ use std::process::ExitCode;
 
 /// Remove documents from a vault.
 ///
-/// If one of them is not there, none is removed. Whoever had a copy of the vault still has theirs.
+/// If one of them does not exist, none is removed. Copies of the vault keep their documents.
 #[derive(clap::Args)]
-#[command(after_help = "Exit codes: 0 done, 1 there is no such document, 2 something went wrong.")]
+#[command(after_help = "Examples:
+  umbel vault remove secrets diary.txt
+
+Exit codes: 0 done, 1 there is no such document, 2 an error occurred.")]
 pub struct Args {
-    /// The directory of the vault
+    /// Directory of the vault
     #[arg(value_name = "VAULT")]
     vault: PathBuf,
 

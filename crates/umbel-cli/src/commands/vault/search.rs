@@ -1,5 +1,6 @@
-//! `umbel vault search`: the documents that hold some words.
+//! `umbel vault search`: lists the documents that contain some words.
 
+use crate::args::headings;
 use crate::documents::vaults::{PassphraseArgs, document_json, report_problems};
 use crate::report::printable;
 use crate::terminal::exit::found;
@@ -10,32 +11,37 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Print the names of the documents that hold all of some words.
+/// List the documents of a vault that contain all of the given words.
 ///
-/// Words are runs of letters, digits and underscores; capitals do not matter. The indexes are asked with trapdoors that are
-/// made of the words and the key, so that this half of the work could be a server's, which learns no word. What they find is
-/// then decrypted and read, so that what is printed is certain; with --possible it is not.
+/// Words are runs of letters, digits and underscores; case is ignored. The indexes are queried with
+/// trapdoors made from the words and the key, so an untrusted server could do this half of the work
+/// without learning a word. The documents found are then decrypted and read, so the result is
+/// exact; with --possible this step is left out.
 #[derive(clap::Args)]
-#[command(after_help = "Exit codes: 0 something found, 1 nothing found, 2 something went wrong.")]
+#[command(after_help = "Examples:
+  umbel vault search secrets holiday 2023
+  umbel vault search --possible secrets holiday
+
+Exit codes: 0 something was found, 1 nothing was, 2 an error occurred.")]
 pub struct Args {
-    /// The directory of the vault
+    /// Directory of the vault
     #[arg(value_name = "VAULT")]
     vault: PathBuf,
 
-    /// Words, which all have to be in a document
+    /// Words that a document must contain
     #[arg(value_name = "WORD", required = true)]
     words: Vec<String>,
 
-    /// Believe the indexes, and read no document: some that are printed may not hold the words
-    #[arg(long)]
+    /// Trust the indexes and read no document: some results may not contain the words
+    #[arg(long, help_heading = headings::SEARCH)]
     possible: bool,
-
-    /// Print what is found as JSON, a document in each line
-    #[arg(long)]
-    json: bool,
 
     #[command(flatten)]
     secret: PassphraseArgs,
+
+    /// Print a line of JSON for each document
+    #[arg(long, help_heading = headings::OUTPUT)]
+    json: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -56,7 +62,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     output::bytes(lines.as_bytes())?;
     if hits.refuted > 0 && io::stderr().is_terminal() {
         output::message(format_args!(
-            "documents that the indexes took for hits, and that are none: {}",
+            "documents that the indexes reported without a match: {}",
             hits.refuted
         ));
     }

@@ -3,7 +3,7 @@
 mod process;
 
 use flate2::{Compression, write::GzEncoder};
-pub use process::{Answer, PATIENCE, Process, on_terminal, terminal};
+pub use process::{Answer, PROCESS_TIMEOUT, Process, on_terminal, terminal};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
@@ -18,10 +18,10 @@ use umbel::any::Stored;
 use umbel::file::{self, Loaded};
 use umbel::hash::KeyRing;
 
-/// The program.
+/// The path of the program.
 pub const UMBEL: &str = env!("CARGO_BIN_EXE_umbel");
 
-/// Arguments: a list, or a line where none of them has a space in it.
+/// Arguments: a list, or a line if none of them contains a space.
 pub trait Words {
     fn words(&self) -> Vec<&str>;
 }
@@ -56,12 +56,12 @@ impl Words for Vec<&str> {
     }
 }
 
-/// Everything in the memory of a filter.
+/// Returns all memory of a filter.
 pub fn cells(filter: &Stored) -> Vec<u64> {
     filter.sections().iter().flat_map(|words| words.words()).copied().collect()
 }
 
-/// A folder in which umbel runs, gone with this value. Files go by names relative to it.
+/// A temporary folder in which umbel runs. File names are relative to it.
 pub struct Shell {
     folder: TempDir,
 }
@@ -89,7 +89,8 @@ impl Shell {
         fs::set_permissions(self.path(name), PermissionsExt::from_mode(mode)).expect("a file of our own");
     }
 
-    /// Everything in a folder, by name: contents of files, targets of links, and what else is there.
+    /// Returns the entries of a folder by name: contents of files, targets of links, and the types
+    /// of others.
     pub fn contents(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
         let entry = |entry: io::Result<fs::DirEntry>| {
             let entry = entry.expect("a folder can be listed");
@@ -97,7 +98,7 @@ impl Shell {
             let bytes = if kind.is_symlink() {
                 fs::read_link(&path).expect("a link has a target").as_os_str().as_bytes().to_vec()
             } else if kind.is_file() {
-                // What may not be read did not change either, as far as anyone can tell.
+                // A file without read permission counts as empty.
                 fs::read(&path).unwrap_or_default()
             } else {
                 format!("{kind:?}").into_bytes()
@@ -111,14 +112,14 @@ impl Shell {
         self.contents(folder).into_keys().collect()
     }
 
-    /// A filter as the library reads it: the oracle for what its bits say.
+    /// Loads a filter with the library, as the oracle for its bits.
     #[track_caller]
     pub fn load(&self, name: &str) -> Loaded {
         file::load(self.path(name), &KeyRing::new()).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// A program in this folder, with pipes on all sides, and without what the caller's environment says about colours
-    /// and backtraces.
+    /// Returns a program in this folder with three pipes, and without environment variables for
+    /// colours and backtraces.
     pub fn program(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.folder.path());
@@ -129,14 +130,14 @@ impl Shell {
         command
     }
 
-    /// umbel with these arguments, not yet started.
+    /// Returns umbel with these arguments, not yet started.
     pub fn command(&self, args: &(impl Words + ?Sized)) -> Command {
         let mut command = self.program(UMBEL);
         command.args(args.words());
         command
     }
 
-    /// Starts umbel, to talk with it.
+    /// Starts umbel for a dialogue.
     #[track_caller]
     pub fn start(&self, args: &(impl Words + ?Sized)) -> Process {
         Process::start(&mut self.command(args))
@@ -168,51 +169,51 @@ impl Shell {
         self.pipe(&[&["build", "-o", name][..], &args.words()].concat(), lines).ok();
     }
 
-    /// The facts that `info` tells of a filter.
+    /// Returns the JSON of `info`.
     #[track_caller]
     pub fn info(&self, name: &str) -> Value {
         self.run(&["info", "--json", name]).ok().json()
     }
 }
 
-/// A number among facts.
+/// Returns a number in a JSON report.
 #[track_caller]
 pub fn number(facts: &Value, name: &str) -> f64 {
     facts[name].as_f64().unwrap_or_else(|| panic!("{name} in {facts}"))
 }
 
-/// A member of a gzip file, which may have many.
+/// Compresses bytes into a gzip member, of which a file may have many.
 pub fn gzip(bytes: impl AsRef<[u8]>) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes.as_ref()).and_then(|()| encoder.finish()).expect("memory can be written to")
 }
 
-/// A bijection of the 64-bit numbers that has nothing in common with the hashes of the library.
+/// A bijection of 64-bit numbers that is unrelated to the hashes of the library.
 pub fn mix(x: u64) -> u64 {
     let x = (x ^ x >> 27).wrapping_mul(0x3c79_ac49_2ba7_b653);
     let x = (x ^ x >> 33).wrapping_mul(0x1c69_b3f7_4ac4_ae35);
     x ^ x >> 27
 }
 
-/// Line `number` of a family: different for different numbers below 2^40 and different families, of 1 to 40 bytes, so
-/// that the borders of blocks fall anywhere.
+/// Returns line `number` of a family, of 1 to 40 bytes, so that block boundaries fall anywhere.
+/// Lines differ for different numbers below 2^40 and different families.
 pub fn line(family: u64, number: u64) -> Vec<u8> {
     let dots = (mix(number) % 24) as usize;
     format!("{:x}{:.<dots$}", mix(family << 40 | number), "").into_bytes()
 }
 
-/// Lines of a family, with their ends.
+/// Returns lines of a family, with their newlines.
 pub fn lines(family: u64, numbers: Range<u64>) -> Vec<u8> {
     text(&numbers.map(|number| line(family, number)).collect::<Vec<_>>())
 }
 
-/// Writes so many lines that they are made as they are needed: different ones, as short as can be.
+/// Writes many distinct short lines, generated on the fly.
 pub fn write_lines(to: impl Write, count: u64) -> io::Result<()> {
     let mut to = BufWriter::with_capacity(1 << 16, to);
     (0..count).try_for_each(|number| writeln!(to, "{number:x}")).and_then(|()| to.flush())
 }
 
-/// Every line with its end.
+/// Joins lines, each with its newline.
 pub fn text(lines: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut text = Vec::with_capacity(lines.iter().map(|line| line.as_ref().len() + 1).sum());
     for line in lines {
@@ -222,7 +223,7 @@ pub fn text(lines: &[impl AsRef<[u8]>]) -> Vec<u8> {
     text
 }
 
-/// The lines of a text whose last line has its end.
+/// Splits a text whose last line has its newline.
 #[track_caller]
 pub fn split(text: &[u8]) -> Vec<&[u8]> {
     let Some(text) = text.strip_suffix(b"\n") else {
@@ -232,8 +233,8 @@ pub fn split(text: &[u8]) -> Vec<&[u8]> {
     text.split(|byte| *byte == b'\n').collect()
 }
 
-/// The lines without their repetitions, by the naive way.
-pub fn firsts<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
+/// Returns the first occurrence of each line, naively.
+pub fn first_occurrences<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
     let mut seen = HashSet::new();
     lines.iter().copied().filter(|line| seen.insert(*line)).collect()
 }

@@ -1,3 +1,0 @@
-//! Hexadecimal digits.
-
-pub use umbel::internals::hex::{decode, encode};

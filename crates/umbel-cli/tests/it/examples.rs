@@ -1,0 +1,113 @@
+//! The examples in the help of every command run without an error.
+
+use crate::captures::{pcap, udp};
+use crate::shell::{Answer, Process, Shell, UMBEL, gzip};
+use std::fs;
+use std::path::Path;
+use umbel_net::capture::Link;
+
+/// Creates the files that the examples use.
+const SETUP: &str = include_str!("examples.sh");
+
+/// Parts of examples that need a server, run for ever or take long. A unit test parses these
+/// examples.
+const NOT_RUN: [&str; 3] = ["redis://", "umbel proxy", "umbel lab run"];
+
+/// Runs a line of shell with `umbel` on the path, and two lines on standard input.
+fn sh(shell: &Shell, line: &str) -> Answer {
+    let bin = Path::new(UMBEL).parent().expect("a folder");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+    let mut command = shell.program("sh");
+    command.args(["-c", line]).env("PATH", path).env("LC_ALL", "C.UTF-8").env("HOME", shell.path("home"));
+    Process::start(&mut command).feed(|mut stdin| std::io::Write::write_all(&mut stdin, b"password\nx\n"))
+}
+
+/// Returns a folder with the files that the examples use.
+fn fixtures() -> Shell {
+    let shell = Shell::new();
+    let sentence = "GET /index.html is a sentence that is long enough to be recognised. ".repeat(8);
+    let datagram = |from: u8| {
+        let noise = (0..400u32).map(|byte| ((byte * byte * u32::from(from)) >> 3) as u8).collect();
+        let payload = if from == 3 { sentence.clone().into_bytes() } else { noise };
+        udp([192, 0, 2, from].into(), [198, 51, 100, 1].into(), (1000, 2000), &payload)
+    };
+    let capture = pcap(Link::ETHERNET, (1..30).map(datagram));
+    for name in ["capture.pcapng.gz", "monday.pcapng.gz", "tuesday.pcapng.gz"] {
+        shell.write(name, gzip(&capture));
+    }
+    shell.write("capture.pcap", &capture);
+    shell.write("sentence.txt", &sentence[20..320]);
+    sh(&shell, SETUP).code(0);
+    shell
+}
+
+/// Returns a command and its subcommands, from its help.
+fn leaves(shell: &Shell, command: &str) -> Vec<String> {
+    let help = shell.run(&format!("{command} --help")).ok();
+    let commands = help.text().lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = commands
+        .take_while(|line| line.starts_with("  "))
+        .filter_map(|line| line.split_ascii_whitespace().next())
+        .filter(|name| *name != "help");
+    let below: Vec<String> = names.map(|name| format!("{command} {name}")).collect();
+    [vec![command.to_owned()], below].concat()
+}
+
+/// Returns the examples in the help of a command.
+fn examples(shell: &Shell, command: &str) -> Vec<String> {
+    let help = shell.run(&format!("{command} --help")).ok();
+    let lines = help.text().lines().skip_while(|line| *line != "Examples:").skip(1);
+    lines.take_while(|line| line.starts_with("  ")).map(|line| line.trim().to_owned()).collect()
+}
+
+/// Replaces terminals and endless input in an example.
+fn runnable(example: &str) -> String {
+    let mut line = example.replace("tail -f", "cat").replace("tcpdump -w -", "cat capture.pcap");
+    line = line.replace("| less", "| cat").replace("| man -l -", "| cat");
+    if line.contains("umbel vault") && !line.contains("--passphrase-file") && !line.contains("vault info") {
+        line += " --passphrase-file pass.txt";
+    }
+    line
+}
+
+/// Removes the files that the example creates.
+fn remove_outputs(shell: &Shell, example: &str) {
+    let words: Vec<&str> = example.split_ascii_whitespace().collect();
+    for pair in words.windows(2).filter(|pair| pair[0] == "-o") {
+        for end in ["", ".exact", ".key"] {
+            let _ = fs::remove_file(shell.path(&format!("{}{end}", pair[1])));
+        }
+    }
+    if example.contains("index build logs") {
+        let _ = fs::remove_file(shell.path("logs.idx"));
+    }
+    if example.contains("vault add secrets diary.txt") {
+        fs::remove_dir_all(shell.path("secrets")).expect("a vault");
+    }
+}
+
+#[test]
+fn the_examples_of_every_command_run() {
+    let mut count = 0;
+    for command in super::manual::COMMANDS {
+        let commands = leaves(&Shell::new(), command);
+        let shell = fixtures();
+        for command in commands {
+            let examples = examples(&shell, &command);
+            assert!(!examples.is_empty(), "{command} has no examples");
+            // The examples of a command may use the results of the previous ones.
+            let _ = fs::remove_file(shell.path("secret.key"));
+            for example in examples {
+                if NOT_RUN.iter().any(|part| example.contains(part)) {
+                    continue;
+                }
+                remove_outputs(&shell, &example);
+                let answer = sh(&shell, &runnable(&example));
+                let lacks_dictionary = answer.stderr.contains("there is no word list");
+                assert!(matches!(answer.code, Some(0 | 1)) || lacks_dictionary, "{example}: {answer:?}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "only {count} examples were found");
+}
