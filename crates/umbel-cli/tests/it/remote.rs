@@ -2,7 +2,7 @@
 //! any interruption. `umbel shard`: one filter on many servers never denies a line that was added.
 
 use crate::shell::on_terminal;
-use crate::support::{Answer, Server, engines, items, wait_for};
+use crate::support::{Answer, Server, items, servers, wait_for};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -49,11 +49,11 @@ fn a_filter_is_sent_to_a_server_and_fetched_back() {
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("fruit"), "apple\npear\nplum\n").unwrap();
     succeeds(&["build", text(&at("fruit")), "-o", text(&at("fruit.umbel"))]);
-    for engine in engines() {
-        let server = Server::start(engine, &[]);
+    for program in servers() {
+        let server = Server::start(program, &[]);
         let address = format!("redis://127.0.0.1:{}/fruit", server.port);
         succeeds(&["push", text(&at("fruit.umbel")), &address]);
-        assert_eq!(server.client().ask("BF.MEXISTS fruit apple fig").integers(), [1, 0]);
+        assert_eq!(server.client().command("BF.MEXISTS fruit apple fig").integers(), [1, 0]);
         succeeds(&["pull", "-f", &address, "-o", text(&at("back.umbel"))]);
         assert_eq!(std::fs::read(at("fruit.umbel")).unwrap(), std::fs::read(at("back.umbel")).unwrap());
         assert!(!at("back.umbel.part").exists());
@@ -61,8 +61,8 @@ fn a_filter_is_sent_to_a_server_and_fetched_back() {
         assert!(fails(&["push", text(&at("fruit.umbel")), &address]).contains("--replace"));
         succeeds(&["push", "--replace", text(&at("fruit.umbel")), &address]);
         // A filter that was filled on the server can be queried here.
-        server.client().ask_with("UMBEL.RESERVE many counting 1000 0.001 FAST", &[]);
-        server.client().ask_with("UMBEL.ADD many", &items("k", 0..100));
+        server.client().command_with("UMBEL.RESERVE many counting 1000 0.001 FAST", &[]);
+        server.client().command_with("UMBEL.ADD many", &items("k", 0..100));
         succeeds(&[
             "pull",
             "-f",
@@ -81,8 +81,8 @@ fn the_secret_is_never_transferred() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     succeeds(&["key", "new", text(&at("key")), "--hash", "keyed"]);
-    let server = Server::with_module(&engines()[0], &["KEY-FILE", text(&at("key"))], &[]);
-    server.client().ask("BF.MADD f apple pear");
+    let server = Server::with_module(&servers()[0], &["KEY-FILE", text(&at("key"))], &[]);
+    server.client().command("BF.MADD f apple pear");
     let address = format!("redis://127.0.0.1:{}/f", server.port);
     let pulled = umbel(&["pull", &address, "-o", text(&at("f.umbel"))]);
     assert!(pulled.status.success());
@@ -105,14 +105,14 @@ fn the_secret_is_never_transferred() {
     // A server with the key file can use the filter, and the error of another one names the remedy.
     let back = format!("redis://127.0.0.1:{}/back", server.port);
     succeeds(&["push", text(&at("f.umbel")), &back]);
-    assert_eq!(server.client().ask("BF.MEXISTS back apple fig").integers(), [1, 0]);
-    let other = Server::start(&engines()[0], &[]);
+    assert_eq!(server.client().command("BF.MEXISTS back apple fig").integers(), [1, 0]);
+    let other = Server::start(&servers()[0], &[]);
     let told = fails(&["push", text(&at("f.umbel")), &format!("redis://127.0.0.1:{}/f", other.port)]);
     assert!(told.contains("does not know the secret") && told.contains("KEY-FILE"), "{told}");
     assert!(!told.contains("goes on"), "{told}");
-    assert_eq!(other.client().ask("EXISTS f").integer(), 0);
+    assert_eq!(other.client().command("EXISTS f").integer(), 0);
     // A filter without a secret causes no warning.
-    other.client().ask_with("UMBEL.RESERVE open blocked 1000 0.01 FAST", &[]);
+    other.client().command_with("UMBEL.RESERVE open blocked 1000 0.01 FAST", &[]);
     let pulled = umbel(&["pull", &format!("redis://127.0.0.1:{}/open", other.port), "-o", text(&at("open"))]);
     assert_eq!(String::from_utf8_lossy(&pulled.stderr), "");
 }
@@ -123,7 +123,7 @@ fn errors_of_transfers_name_the_problem() {
     let file = folder.path().join("f.umbel");
     std::fs::write(folder.path().join("lines"), "a\n").unwrap();
     succeeds(&["build", text(&folder.path().join("lines")), "-o", text(&file)]);
-    let server = Server::start(&engines()[0], &[]);
+    let server = Server::start(&servers()[0], &[]);
     let here = format!("redis://127.0.0.1:{}", server.port);
     assert!(fails(&["push", text(&file), "redis://127.0.0.1:1/k"]).contains("cannot reach"));
     assert!(fails(&["push", text(&file), "http://host/key"]).contains("redis://host/key"));
@@ -132,7 +132,7 @@ fn errors_of_transfers_name_the_problem() {
         fails(&["push", text(&file), &format!("redis://user:wrong@127.0.0.1:{}/k", server.port)])
             .contains("says")
     );
-    server.client().ask("SET text x");
+    server.client().command("SET text x");
     assert!(fails(&["push", text(&file), &format!("{here}/text")]).contains("WRONGTYPE"));
     // Nothing was received that a second attempt could continue.
     for (key, says) in [("none", "nothing under"), ("text", "WRONGTYPE")] {
@@ -140,16 +140,16 @@ fn errors_of_transfers_name_the_problem() {
         assert!(said.contains(says) && !said.contains("goes on"), "{said}");
         assert!(!folder.path().join("n.part").exists());
     }
-    assert_eq!(server.client().ask("GET text"), Answer::Bytes(b"x".to_vec()));
+    assert_eq!(server.client().command("GET text"), Answer::Bytes(b"x".to_vec()));
 }
 
 #[test]
 fn an_existing_file_is_replaced_only_on_request() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
-    let server = Server::start(&engines()[0], &[]);
-    server.client().ask("UMBEL.RESERVE f blocked 100000 0.01 FAST");
-    server.client().ask_with("UMBEL.ADD f", &items("k", 0..1000));
+    let server = Server::start(&servers()[0], &[]);
+    server.client().command("UMBEL.RESERVE f blocked 100000 0.01 FAST");
+    server.client().command_with("UMBEL.ADD f", &items("k", 0..1000));
     let address = format!("redis://127.0.0.1:{}/f", server.port);
     let (new, old) = (at("new"), at("old"));
     succeeds(&["pull", &address, "-o", text(&new)]);
@@ -176,11 +176,11 @@ fn addresses_are_urls_and_passwords_may_come_from_the_environment() {
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("lines"), "a\n").unwrap();
     succeeds(&["build", text(&at("lines")), "-o", text(&at("f"))]);
-    let server = Server::start(&engines()[0], &[]);
+    let server = Server::start(&servers()[0], &[]);
     let mut client = server.client();
-    client.ask("ACL SETUSER me on >p:a@s/s%w ~* +@all");
-    client.ask("ACL SETUSER open on nopass ~* +@all");
-    client.ask("CONFIG SET requirepass all?");
+    client.command("ACL SETUSER me on >p:a@s/s%w ~* +@all");
+    client.command("ACL SETUSER open on nopass ~* +@all");
+    client.command("CONFIG SET requirepass all?");
     let (file, port) = (at("f"), server.port);
     let pushed = |place: &str, password: Option<&str>| {
         let address = format!("redis://{place}");
@@ -192,11 +192,11 @@ fn addresses_are_urls_and_passwords_may_come_from_the_environment() {
     };
     let here = format!("127.0.0.1:{port}");
     pushed(&format!("me:p:a@s%2Fs%25w@{here}/a%3Fb%20c"), None).unwrap();
-    client.ask("AUTH all?");
+    client.command("AUTH all?");
     assert_eq!(client.call(&[b"BF.EXISTS", b"a?b c", b"a"]).integer(), 1);
     pushed(&format!("m%65:@{here}/2/k"), Some("p:a@s/s%w")).unwrap();
-    client.ask("SELECT 2");
-    assert_eq!(client.ask("BF.EXISTS k a").integer(), 1);
+    client.command("SELECT 2");
+    assert_eq!(client.command("BF.EXISTS k a").integer(), 1);
     pushed(&format!("{here}/k"), Some("all?")).unwrap();
     pushed(&format!("open:@{here}/k"), None).unwrap();
     // The password in the address has priority.
@@ -227,7 +227,7 @@ fn summaries_are_printed_only_on_a_terminal() {
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("lines"), "a\nb\n").unwrap();
     succeeds(&["build", text(&at("lines")), "-o", text(&at("f"))]);
-    let server = Server::start(&engines()[0], &[]);
+    let server = Server::start(&servers()[0], &[]);
     let address = |key: &str| format!("redis://127.0.0.1:{}/{key}", server.port);
     let (f, s) = (address("f"), address("s"));
     for (arguments, says) in [
@@ -260,7 +260,7 @@ fn an_interrupted_push_is_resumed() {
     let length = path.metadata().unwrap().len();
     assert!(length > 330_000_000, "{length}");
     // Everything that was acknowledged is in the append-only file.
-    let mut server = Server::start(&engines()[0], &["--appendonly", "yes", "--appendfsync", "always"]);
+    let mut server = Server::start(&servers()[0], &["--appendonly", "yes", "--appendfsync", "always"]);
     let address = format!("redis://127.0.0.1:{}/large", server.port);
     let pushing = Command::new(env!("CARGO_BIN_EXE_umbel"))
         .args(["push", text(&path), &address])
@@ -268,7 +268,7 @@ fn an_interrupted_push_is_resumed() {
         .spawn()
         .unwrap();
     let arrived = |server: &Server| {
-        server.client().ask_with(&format!("UMBEL.IMPORT large {length} 0"), &[String::new()])
+        server.client().command_with(&format!("UMBEL.IMPORT large {length} 0"), &[String::new()])
     };
     wait_for("a third of it", || arrived(&server).integer() > 100_000_000);
     server.kill();
@@ -279,7 +279,7 @@ fn an_interrupted_push_is_resumed() {
     let kept = arrived(&server).integer();
     assert!(kept > 100_000_000, "{kept} bytes were kept");
     succeeds(&["push", text(&path), &address]);
-    assert_eq!(server.client().ask_with("BF.MEXISTS large", &keys).integers(), vec![1; keys.len()]);
+    assert_eq!(server.client().command_with("BF.MEXISTS large", &keys).integers(), vec![1; keys.len()]);
     succeeds(&["pull", &address, "-o", text(&back)]);
     let sums = [&path, &back].map(|path| file::examine(path).unwrap().info.chunks);
     assert_eq!(sums[0], sums[1]);
@@ -289,14 +289,14 @@ fn an_interrupted_push_is_resumed() {
 /// Starts a cluster of three servers.
 pub fn cluster() -> Vec<Server> {
     let arguments = ["--cluster-enabled", "yes"];
-    let servers: Vec<Server> = (0..3).map(|_| Server::start(&engines()[0], &arguments)).collect();
+    let servers: Vec<Server> = (0..3).map(|_| Server::start(&servers()[0], &arguments)).collect();
     for (server, slots) in servers.iter().zip(["0 5460", "5461 10922", "10923 16383"]) {
-        server.client().ask(&format!("CLUSTER ADDSLOTSRANGE {slots}"));
-        servers[0].client().ask(&format!("CLUSTER MEET 127.0.0.1 {}", server.port));
+        server.client().command(&format!("CLUSTER ADDSLOTSRANGE {slots}"));
+        servers[0].client().command(&format!("CLUSTER MEET 127.0.0.1 {}", server.port));
     }
     wait_for("the cluster", || {
         servers.iter().all(|server| {
-            let info = String::from_utf8(server.client().ask("CLUSTER INFO").bytes().to_vec()).unwrap();
+            let info = String::from_utf8(server.client().command("CLUSTER INFO").bytes().to_vec()).unwrap();
             info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
         })
     });
@@ -311,7 +311,7 @@ fn a_sharded_filter_is_spread_over_a_cluster_and_queried_as_one() {
         |name: &str, range| items(name, range).iter().map(|line| format!("{line}\n")).collect::<String>();
     std::fs::write(at("members"), lines("member", 0..20_000)).unwrap();
     std::fs::write(at("strangers"), lines("stranger", 0..20_000)).unwrap();
-    let (one, three) = (vec![Server::start(&engines()[0], &[])], cluster());
+    let (one, three) = (vec![Server::start(&servers()[0], &[])], cluster());
     for servers in [&one, &three] {
         let address = format!("redis://127.0.0.1:{}/seen", servers[0].port);
         succeeds(&["shard", "create", &address, "-n", "20000", "-p", "1%", "--shards", "24"]);
@@ -329,7 +329,7 @@ fn a_sharded_filter_is_spread_over_a_cluster_and_queried_as_one() {
         assert!(wrong < 270, "{wrong} of 20000");
         let info = String::from_utf8(umbel(&["shard", "info", &address]).stdout).unwrap();
         assert!(info.contains("shards    24\n"), "{info}");
-        let has = servers.iter().filter(|server| server.client().ask("DBSIZE").integer() > 2).count();
+        let has = servers.iter().filter(|server| server.client().command("DBSIZE").integer() > 2).count();
         assert_eq!(has, servers.len(), "every server has its share");
         assert!(
             fails(&["shard", "add", &format!("{address}-none"), text(&at("members"))])
@@ -337,12 +337,12 @@ fn a_sharded_filter_is_spread_over_a_cluster_and_queried_as_one() {
         );
         assert!(fails(&["shard", "create", &format!("{address}{{x}}"), "-n", "10"]).contains("braces"));
         // A lost shard is reported, whichever server it was on.
-        let lost = |server: &&Server| server.client().ask("DEL {seen:7}") == Answer::Integer(1);
+        let lost = |server: &&Server| server.client().command("DEL {seen:7}") == Answer::Integer(1);
         assert_eq!(servers.iter().filter(lost).count(), 1);
         assert!(fails(&["shard", "check", &address, text(&at("members"))]).contains("{seen:7}"));
         let removed = umbel(&["shard", "delete", &address]);
         assert_eq!(removed.stdout, b"removed seen and 23 of its 24 shards: the others were missing\n");
-        assert!(servers.iter().all(|server| server.client().ask("DBSIZE").integer() == 0));
+        assert!(servers.iter().all(|server| server.client().command("DBSIZE").integer() == 0));
     }
 }
 
@@ -351,12 +351,12 @@ fn a_lost_shard_is_never_mistaken_for_an_empty_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("members");
     std::fs::write(&file, items("member", 0..100).join("\n")).unwrap();
-    let server = Server::start(&engines()[0], &[]);
+    let server = Server::start(&servers()[0], &[]);
     let mut client = server.client();
     let address = format!("redis://127.0.0.1:{}/seen", server.port);
     succeeds(&["shard", "create", &address, "-n", "1000", "--shards", "4"]);
     succeeds(&["shard", "add", &address, text(&file)]);
-    client.ask("DEL {seen:2}");
+    client.command("DEL {seen:2}");
     for arguments in [
         vec!["shard", "check", &address, text(&file)],
         vec!["shard", "check", "-v", &address, text(&file)],
@@ -368,13 +368,13 @@ fn a_lost_shard_is_never_mistaken_for_an_empty_one() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains("the shard {seen:2} is missing") && output.stdout.is_empty(), "{said}");
     }
-    assert_eq!(client.ask("EXISTS {seen:2}").integer(), 0, "nothing was made in its place");
+    assert_eq!(client.command("EXISTS {seen:2}").integer(), 0, "nothing was made in its place");
     succeeds(&["shard", "delete", &address]);
 
     // A shard may also be lost during a command.
     for what in ["add", "check"] {
         succeeds(&["shard", "create", &address, "-n", "1000", "--shards", "1"]);
-        client.ask("BF.ADD {seen:0} apple");
+        client.command("BF.ADD {seen:0} apple");
         let mut running = command(&["shard", what, &address, "-"]);
         running.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut running = running.spawn().unwrap();
@@ -386,40 +386,40 @@ fn a_lost_shard_is_never_mistaken_for_an_empty_one() {
             output.read_line(&mut line).unwrap();
             assert_eq!(line, "apple\n");
         } else {
-            wait_for("a line", || server.client().ask("BF.EXISTS {seen:0} pear").integer() == 1);
+            wait_for("a line", || server.client().command("BF.EXISTS {seen:0} pear").integer() == 1);
         }
-        client.ask("DEL {seen:0}");
+        client.command("DEL {seen:0}");
         input.write_all(b"apple\npear\n").unwrap();
         drop(input);
         let ended = running.wait_with_output().unwrap();
         let said = String::from_utf8(ended.stderr).unwrap();
         assert!(ended.status.code() == Some(2) && said.contains("{seen:0} is missing"), "{what}: {said}");
         output.read_to_string(&mut line).unwrap();
-        assert_eq!(client.ask("EXISTS {seen:0}").integer(), 0);
+        assert_eq!(client.command("EXISTS {seen:0}").integer(), 0);
         succeeds(&["shard", "delete", &address]);
     }
 }
 
 #[test]
 fn a_sharded_filter_is_created_completely_or_not_at_all_and_deleted_completely() {
-    let server = Server::start(&engines()[0], &[]);
+    let server = Server::start(&servers()[0], &[]);
     let mut client = server.client();
     let address = format!("redis://127.0.0.1:{}/seen", server.port);
     let create = ["shard", "create", &address, "-n", "1000", "--shards", "8"];
     for nothing in [["-n", "0"], ["-n", "1e300"]] {
         fails(&["shard", "create", &address, nothing[0], nothing[1]]);
-        assert_eq!(client.ask("DBSIZE").integer(), 0);
+        assert_eq!(client.command("DBSIZE").integer(), 0);
     }
     assert!(fails(&["shard", "create", &address, "-n", "0"]).contains("n = 0"));
     // Keys of other users, of the same type or not.
     for make in ["SET {seen:5} x", "BF.ADD {seen:5} x"] {
-        client.ask(make);
+        client.command(make);
         assert!(fails(&create).contains("{seen:5}"));
-        assert_eq!(client.ask("KEYS *").array(), [Answer::Bytes(b"{seen:5}".to_vec())]);
-        client.ask("DEL {seen:5}");
+        assert_eq!(client.command("KEYS *").array(), [Answer::Bytes(b"{seen:5}".to_vec())]);
+        client.command("DEL {seen:5}");
     }
     // The memory does not suffice for all shards.
-    let used = client.ask("INFO memory").bytes().to_vec();
+    let used = client.command("INFO memory").bytes().to_vec();
     let used: u64 = String::from_utf8(used)
         .unwrap()
         .lines()
@@ -427,24 +427,24 @@ fn a_sharded_filter_is_created_completely_or_not_at_all_and_deleted_completely()
         .unwrap()
         .parse()
         .unwrap();
-    client.ask(&format!("CONFIG SET maxmemory {}", used + (30 << 20)));
+    client.command(&format!("CONFIG SET maxmemory {}", used + (30 << 20)));
     fails(&["shard", "create", &address, "-n", "1e8", "--shards", "8"]);
-    assert_eq!(client.ask("DBSIZE").integer(), 0);
-    client.ask("CONFIG SET maxmemory 0");
+    assert_eq!(client.command("DBSIZE").integer(), 0);
+    client.command("CONFIG SET maxmemory 0");
 
     succeeds(&create);
     assert!(fails(&create).contains("umbel shard delete"));
-    assert_eq!(client.ask("DBSIZE").integer(), 9);
-    client.ask("SET other x");
-    client.ask("RPUSH list x");
+    assert_eq!(client.command("DBSIZE").integer(), 9);
+    client.command("SET other x");
+    client.command("RPUSH list x");
     for key in ["other", "list"] {
         let address = format!("redis://127.0.0.1:{}/{key}", server.port);
         assert!(fails(&["shard", "delete", &address]).contains("is not a filter in shards"));
     }
-    assert_eq!(client.ask("DBSIZE").integer(), 11);
+    assert_eq!(client.command("DBSIZE").integer(), 11);
     assert_eq!(umbel(&["shard", "delete", &address]).stdout, b"removed seen and its 8 shards\n");
-    assert_eq!(client.ask("EXISTS other list").integer(), 2);
-    assert_eq!(client.ask("DBSIZE").integer(), 2);
+    assert_eq!(client.command("EXISTS other list").integer(), 2);
+    assert_eq!(client.command("DBSIZE").integer(), 2);
     assert!(fails(&["shard", "delete", &address]).contains("nothing under"));
 }
 

@@ -20,7 +20,7 @@ struct Migration<'a> {
 impl<'a> Migration<'a> {
     /// Announces that the slot of a key will move to the next server.
     fn begin(servers: &'a [Server], key: &str) -> Migration<'a> {
-        let slot = servers[0].client().ask(&format!("CLUSTER KEYSLOT {key}")).integer();
+        let slot = servers[0].client().command(&format!("CLUSTER KEYSLOT {key}")).integer();
         let owner = owner(slot);
         let (source, target) = (&servers[owner], &servers[(owner + 1) % servers.len()]);
         let migration = Migration { slot, source, target, servers };
@@ -32,7 +32,7 @@ impl<'a> Migration<'a> {
     /// Moves a key of the slot.
     fn move_key(&self, key: &str) {
         let migrate = format!("MIGRATE 127.0.0.1 {} {key} 0 60000", self.target.port);
-        assert_eq!(self.source.client().ask(&migrate), Answer::Word("OK".into()));
+        assert_eq!(self.source.client().command(&migrate), Answer::Word("OK".into()));
     }
 
     /// Assigns the slot to its new server.
@@ -43,7 +43,7 @@ impl<'a> Migration<'a> {
     }
 
     fn set_slot(&self, server: &Server, state: &str) {
-        let answer = server.client().ask(&format!("CLUSTER SETSLOT {} {state}", self.slot));
+        let answer = server.client().command(&format!("CLUSTER SETSLOT {} {state}", self.slot));
         assert_eq!(answer, Answer::Word("OK".into()), "{state}");
     }
 }
@@ -55,7 +55,7 @@ fn owner(slot: i64) -> usize {
 
 /// Returns the name of a server in its cluster.
 fn node(server: &Server) -> String {
-    String::from_utf8(server.client().ask("CLUSTER MYID").bytes().to_vec()).unwrap()
+    String::from_utf8(server.client().command("CLUSTER MYID").bytes().to_vec()).unwrap()
 }
 
 /// Stops a process, or lets it continue.
@@ -77,13 +77,13 @@ fn a_push_continues_while_its_slot_moves() {
     // Queries the server that has the slot, or is about to get it, on a second connection.
     let arrived = |server: &Server| {
         let mut client = server.client();
-        client.ask("ASKING");
-        match client.ask_with(&format!("UMBEL.IMPORT large {length} 0"), &[String::new()]) {
+        client.command("ASKING");
+        match client.command_with(&format!("UMBEL.IMPORT large {length} 0"), &[String::new()]) {
             Answer::Integer(bytes) => bytes,
             _ => 0,
         }
     };
-    let slot = servers[0].client().ask("CLUSTER KEYSLOT large").integer();
+    let slot = servers[0].client().command("CLUSTER KEYSLOT large").integer();
     let owner = &servers[owner(slot)];
     let mut pushing = Process::start(
         command(&["push", text(&path), &address(&servers[2])]).stdout(Stdio::piped()).stderr(Stdio::piped()),
@@ -107,8 +107,8 @@ fn a_push_continues_while_its_slot_moves() {
     // The slot belongs to the target: MOVED.
     signal(&mut pushing, Signal::CONT);
     pushing.finish().ok();
-    assert_eq!(target.client().ask_with("BF.MEXISTS large", &keys).integers(), vec![1; keys.len()]);
-    assert!(source.client().ask("EXISTS large").error().starts_with("MOVED"));
+    assert_eq!(target.client().command_with("BF.MEXISTS large", &keys).integers(), vec![1; keys.len()]);
+    assert!(source.client().command("EXISTS large").error().starts_with("MOVED"));
     succeeds(&["pull", &address(source), "-o", text(&back)]);
     assert!(std::fs::read(&path).unwrap() == std::fs::read(&back).unwrap(), "it came back changed");
 }

