@@ -5,24 +5,20 @@
 //! A [`Criterion`](crate::Criterion) of an experiment may show one of them; the report's page `textbooks.html` puts both side by
 //! side. What no criterion shows is a matter of wording, or of a structure that there is not yet an experiment for.
 
+use crate::references::{HONOROFF, JAMBURA, Reference, SCHIERZ, UNTITLED, WERREN};
+
 /// A slip in a source document.
 #[derive(Clone, Copy, Debug)]
 pub struct Erratum {
     /// By which criteria refer to it.
     pub number: &'static str,
-    /// The source document, by author, year and title.
-    pub source: &'static str,
+    /// The source document.
+    pub source: Reference,
     /// What is said there, in other words.
     pub says: &'static str,
     /// What is so.
     pub truth: &'static str,
 }
-
-const JAMBURA: &str = "Jambura et al. 2026 (Bloom Filter)";
-const WERREN: &str = "Werren and Suter 2024 (Bloom Filter)";
-const SCHIERZ: &str = "Schierz 2022 (Wie zuverlässig ist Probabilismus)";
-const UNTITLED: &str = "the untitled article";
-const HONOROFF: &str = "Honoroff 2006 (An Examination of Bloom Filters)";
 
 /// All slips, by source document.
 pub const ERRATA: &[Erratum] = &[

@@ -21,13 +21,19 @@ impl Experiment for AttenuatedRouting {
     fn about(&self) -> About {
         About {
             id: "E12-attenuated",
-            title: "Documents found by what neighbours tell",
-            source: "Rhea and Kubiatowicz 2002",
-            claim: "If a node keeps for each link a filter for every distance, questions find near documents on short ways. Deeper \
-                    levels hold the documents of many nodes and are full before long.",
-            set_up: "A network of the kind of Barabasi and Albert with two links for each node, ten documents on each node, filters \
-                     of four levels with 256 to 16384 bits. How full each level is, against what follows from the documents \
-                     behind the link; then documents are looked for from random nodes.",
+            chapter: Chapter::Networks,
+            title: "Documents found by the summaries of neighbours",
+            sources: &[RHEA],
+            claim: "If a node stores, for each link, one filter per distance, queries find nearby \
+                    documents on short paths. Deeper levels hold the documents of many nodes and \
+                    soon fill up.",
+            set_up: "A Barabási–Albert network with two links per node, ten documents on each \
+                     node, filters of four levels with 256 to 16384 bits. The fill of each level \
+                     is compared with the value expected for the documents behind the link; then \
+                     documents are searched for from random nodes.",
+            advice: "Make the filters wide enough that the deepest level stays below half full, or \
+                     use fewer levels; keep a slower lookup for the rest.",
+            command: "the library module `umbel_net::routing`",
             seconds: [1, 3],
             timed: false,
             parameters: &[NODES, DOCUMENTS],
@@ -89,11 +95,13 @@ impl Experiment for AttenuatedRouting {
         searches.that(claim, near.windows(2).all(|pair| pair[0] <= pair[1] + 0.02));
         findings.add(fills);
         findings.add(searches);
-        findings.verdict = "Levels are as full as the documents behind them say, and each is much fuller than the one before. One that is \
-                            nearly full says yes to everything, and questions that follow it get lost; wide filters find nearly all, \
-                            on ways that are hardly longer than the shortest. What is not found is left to the slower lookup, so \
-                            that no answer is wrong."
-            .into();
+        findings.verdict =
+            "Levels are as full as the documents behind them predict, and each is much fuller than \
+             the one before. A level that is nearly full says yes to everything, and queries that \
+             follow it get lost; wide filters find nearly all documents, on paths that are hardly \
+             longer than the shortest. Documents that are not found are left to the slower lookup, \
+             so no answer is wrong."
+                .into();
         Ok(findings)
     }
 }

@@ -38,17 +38,25 @@ impl Experiment for WrongAttributions {
     fn about(&self) -> About {
         About {
             id: "E8c",
+            chapter: Chapter::Networks,
             title: "Wrong attributions by the length of the excerpt",
-            source: "Shanmugasundaram et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "A single block is attributed wrongly nearly always, and each further block makes that much rarer. Of excerpts of a \
-                    mail worm, fewer and fewer pairs were named wrongly the longer the excerpts were, from 1375 for 25 328 right \
-                    ones at 96 bytes to 33 at 256.",
-            set_up: "First the printed table: random strings of one to five blocks, looked for at 33 places, in filters with \
-                     the five printed rates. Then five texts of 1024 random bytes, each behind up to 200 other bytes in the payload of \
-                     many pairs. As many others carry the text with four bytes changed every 100 bytes or so, and as many something \
-                     else. An attribution system with blocks of 32 bytes records all of it, and excerpts of the text are asked for. An exact search \
-                     tells who carried them, and who carried all blocks that can be compared. Last, only random payloads in half \
-                     the memory, so that chance is seen.",
+            sources: &[SHANMUGASUNDARAM, HONOROFF],
+            claim: "A single block is nearly always attributed wrongly, and each further block \
+                    makes a wrong attribution much rarer. For excerpts of a mail worm, the number \
+                    of pairs named wrongly falls with the length of the excerpt: from 1375, next \
+                    to 25 328 right ones, at 96 bytes to 33 at 256.",
+            set_up: "First the printed table: random strings of one to five blocks, searched at 33 \
+                     places, in filters with the five printed rates. Then five texts of 1024 \
+                     random bytes, each sent by many pairs behind up to 200 other bytes. As many \
+                     other pairs carry the text with four bytes changed about every 100 bytes, and \
+                     as many carry something else. An attribution system with blocks of 32 bytes \
+                     records all of it, and is queried for excerpts of the text. An exact search \
+                     finds the pairs that carried an excerpt, and those that carried all blocks \
+                     that can be compared. Last, only random payloads in half the memory, so that \
+                     chance becomes visible.",
+            advice: "Query for the longest excerpt you have, at least a few hundred bytes, and \
+                     verify a named pair if similar payloads are common.",
+            command: "`umbel net attribute`",
             seconds: [4, 60],
             timed: false,
             parameters: &[CARRIERS, VARIANTS, OTHERS, EXCERPTS],
@@ -60,16 +68,19 @@ impl Experiment for WrongAttributions {
         by_blocks(lab, &mut findings)?;
         by_length(lab, &mut findings)?;
         by_chance(lab, &mut findings)?;
-        findings.verdict = "The printed row of single blocks is what chance gives at 33 places. The rows below it are not: random strings \
-                            are found more often than printed, in each column, and so they would be in a hierarchical filter. So these \
-                            rows were measured in another way, and on traffic that is not known. At the largest rate four blocks are still \
-                            found half of the time. In the system, nobody who carried an excerpt is missed. Most of those \
-                            who are named wrongly carried a text that differs only in bytes at the ends, which are not compared; \
-                            of the others a change was \
-                            overlooked by chance. They become fewer with the length, as printed. There are about half as many \
-                            as if whole blocks alone were compared, since the system keeps halves. Who carried \
-                            something else is hardly ever named; with half of the memory some are, as many as the system itself predicts."
-            .into();
+        findings.verdict =
+            "Chance alone explains the printed row of single blocks at 33 places. It does not \
+             explain the rows below: random strings are found more often than printed, in each \
+             column, and would be in a hierarchical filter too. These rows were therefore measured \
+             in another way, on unknown traffic. At the largest rate four blocks are still found \
+             half of the time. The system misses no pair that carried an excerpt. Most pairs that \
+             it names wrongly carried a text that differs only in bytes at the ends, which are not \
+             compared; for the others, a change was overlooked by chance. Wrong pairs become fewer \
+             with the length, as printed. There are about half as many as if only whole blocks \
+             were compared, since the system stores halves. Pairs that carried something else are \
+             hardly ever named; with half of the memory some are, as many as the system itself \
+             predicts."
+                .into();
         Ok(findings)
     }
 }

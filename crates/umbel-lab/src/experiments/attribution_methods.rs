@@ -37,15 +37,22 @@ impl Experiment for Methods {
     fn about(&self) -> About {
         About {
             id: "E8d",
+            chapter: Chapter::Networks,
             title: "Methods of attribution in the same memory",
-            source: "Shanmugasundaram et al. 2004; Ponec et al. 2007",
-            claim: "Hierarchical digests see through excerpts that are spliced from payloads of one pair, which block-based ones \
-                    do not. Winnowing needs much less memory: with a fiftieth of the payload it decides excerpts of 400 bytes. Several \
-                    instances of it name fewer wrong pairs than one in the same memory.",
-            set_up: "Random payloads of 100 pairs, recorded by each method in epochs of the same size, of 2 % and of 10 % of the payload. Asked \
-                     for are excerpts of 100 to 1000 bytes that were sent, that were not, and that are spliced: up to \
-                     some block's end from one payload, and from there on from another one of the same pair, at the places where both were. \
-                     Then winnowing with one to four instances, in 2 %.",
+            sources: &[SHANMUGASUNDARAM, PONEC],
+            claim: "Hierarchical filters recognise excerpts that are spliced from payloads of one \
+                    pair; block-based ones do not. Winnowing needs much less memory: with a \
+                    fiftieth of the payload it decides excerpts of 400 bytes. Several instances of \
+                    it name fewer wrong pairs than one in the same memory.",
+            set_up: "Random payloads of 100 pairs, recorded by each method in epochs of the same \
+                     size, 2 % and 10 % of the payload. Queries are for excerpts of 100 to 1000 \
+                     bytes that were sent, that were not sent, and that are spliced: up to the end \
+                     of some block from one payload, and from there on from another one of the \
+                     same pair, at the places that both had. Then winnowing with one to four \
+                     instances, in 2 %.",
+            advice: "With little memory take winnowing and excerpts of at least 400 bytes; with a \
+                     tenth of the payload take blocks, unless splicing is a threat.",
+            command: "`umbel net record --method`",
             seconds: [4, 120],
             timed: false,
             parameters: &[PAIRS, PAYLOADS, EXCERPTS],
@@ -59,14 +66,17 @@ impl Experiment for Methods {
             methods(lab, &traces, memory, &mut findings)?;
         }
         instances(lab, &traces, &mut findings)?;
-        findings.verdict = "In 2 % of the payload, winnowing names the fewest wrong pairs below 400 bytes, once an excerpt is long enough for it. From 400 \
-                            bytes on hardly any is to be expected. In 10 % block-based digests are better, and judge 100 bytes. Hierarchical \
-                            ones are worse than those at each length, if nobody sent the excerpt. But block-based digests always name the pair \
-                            of a spliced one; hierarchical ones do so more rarely the longer it is; and winnowing does so \
-                            rarely, since a block with the splice in it was never there. Several instances name fewer wrong \
-                            pairs than one, though for the usual excerpt as many are predicted: it is excerpts with few blocks that go \
-                            wrong, and with several instances fewer excerpts have few."
-            .into();
+        findings.verdict =
+            "In 2 % of the payload, winnowing names the fewest wrong pairs below 400 bytes, once \
+             an excerpt is long enough for it. From 400 bytes on, hardly any wrong pair is \
+             expected. In 10 %, block-based filters are better, and can judge 100 bytes. \
+             Hierarchical ones are worse than those at each length if nobody sent the excerpt. But \
+             block-based filters always name the pair of a spliced excerpt; hierarchical ones do \
+             so more rarely the longer it is; and winnowing does so rarely, since a block that \
+             contains the splice was never sent. Several instances name fewer wrong pairs than \
+             one, although the same number is predicted for the usual excerpt: excerpts with few \
+             blocks go wrong, and with several instances fewer excerpts have few blocks."
+                .into();
         Ok(findings)
     }
 }

@@ -18,12 +18,19 @@ impl Experiment for Values {
     fn about(&self) -> About {
         About {
             id: "E10",
-            title: "Values for keys: room, and what masks are for",
-            source: "Chazelle et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "A table of little more than 1.22 cells for each key can be solved with three cells of a key, of 1.30 with four \
-                    (thresholds of random hypergraphs; Chazelle et al. ask for more); keys that are not in the map find a value with the probability |R| / 2^q, if there are masks.",
-            set_up: "The worked example by hand; sets of 20 000 keys against tables of growing size; and maps of 5000 keys with four \
-                     values in cells of eight bits, asked for strangers.",
+            chapter: Chapter::Counts,
+            title: "Maps: their size, and the purpose of masks",
+            sources: &[CHAZELLE, MOLLOY, HONOROFF],
+            claim: "A table of little more than 1.22 cells per key can be solved with three cells \
+                    per key, and one of 1.30 with four; these are the thresholds of random \
+                    hypergraphs, and Chazelle et al. ask for more. With masks, a key that is not \
+                    in the map finds a value with the probability |R| / 2^q.",
+            set_up: "The worked example by hand; sets of 20 000 keys in tables of growing size; \
+                     and maps of 5000 keys with four values in cells of eight bits, queried with \
+                     strangers.",
+            advice: "Give a map 1.25 cells per key with three cells each, and add bits to the \
+                     cells until strangers find values as rarely as you need.",
+            command: "`umbel map build`",
             seconds: [3, 20],
             timed: false,
             parameters: &[],
@@ -35,9 +42,11 @@ impl Experiment for Values {
         example(&mut findings);
         thresholds(lab, &mut findings);
         strangers(lab, &mut findings)?;
-        findings.verdict = "The example comes out word for word, tables are always solved from 1.25 cells per key with three cells of a key, and from 1.32 with four, and the rate is that of \
-                            the formula; without masks it depends on what the table holds."
-            .into();
+        findings.verdict =
+            "The example is reproduced word for word. Tables can always be solved from 1.25 cells \
+             per key with three cells, and from 1.32 with four. The rate is that of the formula; \
+             without masks it depends on the content of the table."
+                .into();
         Ok(findings)
     }
 }

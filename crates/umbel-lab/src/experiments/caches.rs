@@ -30,17 +30,23 @@ impl Experiment for Caches {
     fn about(&self) -> About {
         About {
             id: "E12-caches",
-            title: "Web caches that share summaries instead of asking each other about everything",
-            source: "Jambura et al. 2026 (Bloom Filter); Schierz 2022 (Wie zuverlässig ist Probabilismus); \
-                     Honoroff 2006 (An Examination of Bloom Filters); \
-                     Fan, Cao, Almeida and Broder 2000 (Summary Cache)",
-            claim: "Sixteen caches that exchange summaries send 25 to 60 times fewer messages than caches that ask all others \
-                    about every miss (ICP), and less than half of the bytes, and find almost as many documents with each other. \
-                    The goals here are a tenth of the messages and one hundredth of the hits.",
-            set_up: "Caches that drop what was not asked for longest, requests by Zipf's law that go to any of them. Whoever \
-                     misses a document fetches and keeps it, from wherever, so that all caches hold the same either way. With \
-                     ICP, all others are asked; with summaries, those that promise it. Summaries are counting filters whose bits \
-                     are published when so many documents are new, as changes or as a whole, in the bytes that travel.",
+            chapter: Chapter::Caches,
+            title: "Web caches that share summaries instead of querying each other",
+            sources: &[FAN_CAO, JAMBURA, SCHIERZ, HONOROFF],
+            claim: "Sixteen caches that exchange summaries send 25 to 60 times fewer messages than \
+                    caches that query all others on every miss (ICP), and less than half of the \
+                    bytes, and find almost as many documents in each other. The goals here are a \
+                    tenth of the messages and the loss of at most one hit in a hundred.",
+            set_up: "Caches that evict the least recently used document, and requests by Zipf's \
+                     law that go to any of them. A cache that misses a document fetches and stores \
+                     it, from wherever, so all caches hold the same documents with either \
+                     protocol. With ICP, a cache queries all others; with summaries, those that \
+                     promise the document. Summaries are counting filters whose bits are published \
+                     once a certain share of the documents is new, as changes or as a whole, \
+                     counted in the bytes that travel.",
+            advice: "Share summaries of 8 to 16 bits per document and publish them after 1 % of \
+                     new documents; caches with few documents gain little.",
+            command: "`umbel proxy`",
             seconds: [10, 120],
             timed: false,
             parameters: &[PROXIES, DOCUMENTS, REQUESTS, HELD, SKEW],

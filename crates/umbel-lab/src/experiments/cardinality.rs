@@ -25,13 +25,19 @@ impl Experiment for Estimates {
     fn about(&self) -> About {
         About {
             id: "E2",
+            chapter: Chapter::Counts,
             title: "The number of keys, and of shared keys, can be read from the bits",
-            source: "Swamidass and Baldi 2007; contradicted by Werren and Suter 2024 (Bloom Filter)",
-            claim: "Werren and Suter 2024 say that there is no way to find out how many keys are in a filter. Swamidass \
-                    and Baldi estimate them by -(m/k) ln(1 - X/m) from the X bits that are set.",
-            set_up: "Two sets of 800 and 700 keys, of which 200 are in both, in filters of 9586 bits with k = 7: estimates of \
-                     their sizes, their intersection and their similarity (Jaccard), over many pairs of filters with \
-                     different hashes. Then filters that are filled from 1 % of their bits to three times their capacity.",
+            sources: &[SWAMIDASS, WERREN],
+            claim: "Werren and Suter 2024 say that there is no way to find out how many keys are \
+                    in a filter. Swamidass and Baldi estimate their number by -(m/k) ln(1 - X/m), \
+                    where X bits are set.",
+            set_up: "Two sets of 800 and 700 keys, of which 200 are in both, in filters of 9586 \
+                     bits with k = 7: estimates of their sizes, their intersection and their \
+                     similarity (Jaccard), over many pairs of filters with different hashes. Then \
+                     filters that are filled from 1 % of their bits to three times their capacity.",
+            advice: "Estimate the overlap of two sets from the OR of their filters; never count \
+                     the bits of the AND.",
+            command: "`umbel compare`",
             seconds: [1, 3],
             timed: false,
             parameters: &[BITS, HASHES, LEFT, RIGHT, SHARED, BUILDS],
@@ -43,10 +49,12 @@ impl Experiment for Estimates {
         by_hand(&mut findings)?;
         pairs(lab, &mut findings)?;
         filling(lab, &mut findings)?;
-        findings.verdict = "The number of keys can be told within about 1 % from the bits alone, also beyond the capacity. OR is \
-                            exactly the filter of the union, so the intersection follows from three estimates. AND has bits \
-                            that different keys have set, and its own estimate is too high."
-            .into();
+        findings.verdict =
+            "The number of keys can be estimated within about 1 % from the bits alone, even beyond \
+             the capacity. OR is exactly the filter of the union, so the intersection follows from \
+             three estimates. AND contains bits that different keys have set, and its own estimate \
+             is too high."
+                .into();
         Ok(findings)
     }
 }

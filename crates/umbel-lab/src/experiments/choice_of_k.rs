@@ -26,13 +26,19 @@ impl Experiment for ChoiceOfK {
     fn about(&self) -> About {
         About {
             id: "E14",
+            chapter: Chapter::Sizing,
             title: "The best number of hash functions leaves half of the bits zero",
-            source: "all five source documents",
-            claim: "The rate is lowest with (m/n) ln 2 hash functions, where half of the bits are set. The source documents \
-                    also say that it rises with the number of hash functions, that only fewer of them make it worse, that m \
-                    and k follow from p alone, and that k comes from a rate of zero.",
-            set_up: "Filters of 8, 10 and 16 bits per key with 1 to 24 hash functions: the share of set bits and the rate, \
-                     measured and by theory. Then filters of one rate and as many sizes as there are numbers of hash functions.",
+            sources: &[JAMBURA, WERREN, SCHIERZ, UNTITLED, HONOROFF],
+            claim: "The rate is lowest with (m/n) ln 2 hash functions, which set half of the bits. \
+                    The source documents also say that the rate rises with the number of hash \
+                    functions, that only too few of them make it worse, that m and k follow from p \
+                    alone, and that k follows from a rate of zero.",
+            set_up: "Filters of 8, 10 and 16 bits per key with 1 to 24 hash functions: the share \
+                     of set bits and the rate, measured and by theory. Then filters that share one \
+                     rate, one size for each number of hash functions.",
+            advice: "Take k = (m/n) ln 2, rounded to the nearest whole number; more hash functions \
+                     than that cost time and raise the rate.",
+            command: "`umbel plan`",
             seconds: [1, 7],
             timed: false,
             parameters: &[KEYS, MAX_HASHES, RATE, BUILDS, QUERIES],
@@ -44,10 +50,12 @@ impl Experiment for ChoiceOfK {
         curves(lab, &mut findings)?;
         formulas(&mut findings)?;
         one_rate(lab, &mut findings)?;
-        findings.verdict = "The rate falls with each further hash function until half of the bits are set, and rises with each \
-                            after that. It is never zero. One rate can be had with any number of hash functions, if the bits \
-                            are right; the formula for k picks the one that needs fewest."
-            .into();
+        findings.verdict =
+            "The rate falls with each further hash function until half of the bits are set, and \
+             rises with each one after that. It is never zero. Any number of hash functions can \
+             give a certain rate if the number of bits fits; the formula for k picks the one that \
+             needs the fewest bits."
+                .into();
         Ok(findings)
     }
 }

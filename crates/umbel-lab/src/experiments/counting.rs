@@ -30,15 +30,20 @@ impl Experiment for Counters {
     fn about(&self) -> About {
         About {
             id: "E3",
+            chapter: Chapter::Kinds,
             title: "Counting filters: removal, overflow, and what they do not solve",
-            source: "Fan et al. 2000; Schierz 2022 (Wie zuverlässig ist Probabilismus); the untitled article; \
-                     Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "With counters for bits, keys can be removed. Four bits are enough, as a counter reaches 16 with a \
-                    probability of less than 1.37e-15; and a removal is safe if it stops at a counter that is zero.",
-            set_up: "Keys go in and come out again, until nothing is left. Sixteen copies of a key go in and fifteen come \
-                     out, by both rules for full counters. Filters at half load: the share of counters with 2, 4 and 8 hits \
-                     against the Poisson tail, which is judged where ten per cent are four standard errors or more. At \
-                     last, strangers are removed from a filter at its capacity.",
+            sources: &[FAN_CAO, SCHIERZ, UNTITLED, HONOROFF],
+            claim: "With counters instead of bits, keys can be removed. Four bits per counter are \
+                    enough, as a counter reaches 16 with a probability below 1.37e-15. A removal \
+                    is safe if it stops at a counter that is zero.",
+            set_up: "Keys are inserted and removed until nothing is left. Sixteen copies of a key \
+                     are inserted and fifteen removed, under each rule for full counters. In \
+                     filters at half load, the share of counters with 2, 4 and 8 hits is compared \
+                     with the Poisson tail, and judged where 10 % is at least four standard \
+                     errors. Finally, strangers are removed from a filter at its capacity.",
+            advice: "Remove only keys that were certainly inserted, and insert no key more than \
+                     fifteen times; no check inside the filter can replace this care.",
+            command: "`umbel build --kind counting` and `umbel remove`",
             seconds: [1, 20],
             timed: false,
             parameters: &[HASHES, KEYS, BUILDS, MEMBERS, RATE],
@@ -51,11 +56,13 @@ impl Experiment for Counters {
         copies(lab, &mut findings)?;
         overflow(lab, &mut findings)?;
         strangers(lab, &mut findings)?;
-        findings.verdict = "Keys come out without a trace, and counters overflow as rarely as the Poisson tail says: at four bits, by \
-                            theory, twenty times more rarely than the bound. But copies of one key fill its counters in a filter of any \
-                            size, and a stranger that the filter takes for a member passes every check: its removal makes the \
-                            filter forget members."
-            .into();
+        findings.verdict =
+            "Removed keys leave no trace, and counters overflow as rarely as the Poisson tail \
+             says: for four bits, theory puts the probability twenty times below the published \
+             bound. But copies of one key fill its counters in a filter of any size, and a \
+             stranger that the filter takes for a member passes every check: its removal makes the \
+             filter forget members."
+                .into();
         Ok(findings)
     }
 }

@@ -41,14 +41,21 @@ impl Experiment for Deletability {
     fn about(&self) -> About {
         About {
             id: "E5",
+            chapter: Chapter::Kinds,
             title: "How many keys a deletable filter can remove",
-            source: "Rothenberg et al. 2010; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "Of m bits, r tell in which regions of the others keys have collided. A key can be removed with the \
-                    probability (1 - a)^k, where a is the probability that a region has no collision.",
-            set_up: "Many filters with different hashes are filled, and asked for each of their keys whether it can be removed; \
-                     positions of a key may coincide, which counts as a collision. Beside it the printed formula, one minus \
-                     what is printed, and a formula that knows that the key's own cells are hit. The chart has filters of one \
-                     size with regions of 1 to 39 bits.",
+            sources: &[ROTHENBERG, SCHIERZ],
+            claim: "Of m bits, r record in which regions of the other bits keys have collided. A \
+                    key can be removed with the probability (1 - a)^k, where a is the probability \
+                    that a region has no collision.",
+            set_up: "Many filters with different hashes are filled, and each of their keys is \
+                     tested for whether it can be removed; a key whose positions coincide counts \
+                     as a collision. Three formulas are compared with this simulation: the printed \
+                     one, one minus the printed one, and one that takes into account that the \
+                     key's own cells are hit. The chart shows filters of one size with regions of \
+                     1 to 39 bits.",
+            advice: "Use a deletable filter if it is enough that most removals succeed, and choose \
+                     the size of its regions by the corrected formula.",
+            command: "`umbel build --kind deletable --region-bits 4`",
             seconds: [3, 12],
             timed: false,
             parameters: &[BITS, HASHES, KEYS, TRIALS],
@@ -62,9 +69,9 @@ impl Experiment for Deletability {
         chart(lab, &mut findings)?;
         region_test(&mut findings);
         findings.verdict =
-            "What is printed is the probability that a key cannot be removed. One minus that is still too high, \
-                            by 0.07 to 0.23, because a key's own cells are certainly hit and must not be hit again. With that \
-                            condition the formula is within 0.05 of the simulation."
+            "The printed formula is the probability that a key cannot be removed. One minus it is \
+             still too high, by 0.07 to 0.23, because a key's own cells are certainly hit and must \
+             not be hit again. With that condition the formula is within 0.05 of the simulation."
                 .into();
         Ok(findings)
     }

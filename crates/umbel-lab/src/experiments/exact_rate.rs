@@ -22,12 +22,18 @@ impl Experiment for ExactRate {
     fn about(&self) -> About {
         About {
             id: "E1c",
+            chapter: Chapter::Sizing,
             title: "The classic formula is too low for small filters",
-            source: "Bose et al. 2008, Christensen et al. 2010, Grandi 2018",
-            claim: "(1 - (1 - 1/m)^(kn))^k, which textbooks call exact, is below the truth: by 10 to 12 % at 128 bits and 8 \
-                    keys, in its asymptotic form by 13 to 15 %; and by less the larger the filter is.",
-            set_up: "Exact rates by the distribution of the number of set bits, for six shapes, against values that were computed independently; \
-                     and the ratio of the classic formula to the exact rate for growing filters of 10 bits per key.",
+            sources: &[BOSE, CHRISTENSEN, GRANDI],
+            claim: "Textbooks call (1 - (1 - 1/m)^(kn))^k exact, but it is below the true rate: by \
+                    10 to 12 % at 128 bits and 8 keys, and by 13 to 15 % in its asymptotic form. \
+                    The larger the filter, the smaller the error.",
+            set_up: "Exact rates from the distribution of the number of set bits, for six shapes, \
+                     compared with independently computed values; then the ratio of the classic \
+                     formula to the exact rate for growing filters of 10 bits per key.",
+            advice: "Use the classic formula for every filter above ten thousand bits, and the \
+                     exact rate for filters of a few hundred.",
+            command: "`umbel plan`",
             seconds: [1, 3],
             timed: false,
             parameters: &[],
@@ -76,8 +82,8 @@ impl Experiment for ExactRate {
         sweep.at_most("it is never above the exact rate", ratios[ratios.len() - 1], 1.0);
         findings.add(sweep);
         findings.verdict =
-            "For filters of a few hundred bits the exact rate should be used; above ten thousand bits the \
-                            classic formula is as good."
+            "Filters of a few hundred bits need the exact formula; above ten thousand bits the \
+             classic one is as good."
                 .into();
         Ok(findings)
     }

@@ -46,17 +46,25 @@ impl Experiment for Patterns {
     fn about(&self) -> About {
         About {
             id: "E7",
-            title: "The Floom filter lowers the rate, and the same memory spent on bits lowers it more",
-            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "A table of 2^b bits beside a standard filter, for the patterns of regions that keys have hit, lowers the \
-                    rate; but not below that of a standard filter of the same total memory. Only the first bit of the table \
-                    is said to be wasted.",
-            set_up: "M = 8 ceil(m/8) bits for n keys at the rate p, 2^b bits for the patterns of b regions, and beside it a \
-                     standard filter of M + 2^b bits with a k of its own. Decimal numbers are hashed as the published program \
-                     does it, with MurmurHash3 and the seeds 0, 1, 2, ...; each measured rate has to be within 2 % and chance \
-                     of theory. The published figures, one run each, stand beside. Theory is asked for the 300 combinations of \
-                     n, p and b for which figures were published, and for a grid of ranked tables, which waste nothing; the \
-                     full run also measures the 300, once each, with 1 000 000 numbers of which n are inserted.",
+            chapter: Chapter::Kinds,
+            title: "The Floom filter lowers the rate, but the same memory spent on bits lowers it \
+                    more",
+            sources: &[SCHIERZ],
+            claim: "A table of 2^b bits beside a standard filter, for the patterns of regions that \
+                    keys have hit, lowers the rate, but not below that of a standard filter of the \
+                    same total memory. Only the first bit of the table is said to be wasted.",
+            set_up: "M = 8 ceil(m/8) bits for n keys at the rate p, 2^b bits for the patterns of b \
+                     regions, and for comparison a standard filter of M + 2^b bits with a k of its \
+                     own. Decimal numbers are hashed as in the published program, with MurmurHash3 \
+                     and the seeds 0, 1, 2, ...; each measured rate has to agree with theory \
+                     within 2 % and chance. The table also lists the published figures, one run \
+                     each. Theory is evaluated for the 300 combinations of n, p and b with \
+                     published figures, and for a grid of ranked tables, which waste nothing; the \
+                     full run also measures the 300, once each, with 1 000 000 numbers of which n \
+                     are inserted.",
+            advice: "Do not use a Floom filter: give its extra memory to a standard filter \
+                     instead.",
+            command: "`umbel build --kind floom`",
             seconds: [6, 70],
             timed: false,
             parameters: &[KEYS, RATE, REGIONS, BUILDS, QUERIES],

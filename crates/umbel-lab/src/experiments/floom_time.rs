@@ -28,13 +28,20 @@ impl Experiment for PatternTimes {
     fn about(&self) -> About {
         About {
             id: "E7b",
-            title: "The Floom filter takes longer, too",
-            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "Inserting into a Floom filter takes longer than into a standard one; a standard filter that has the memory of the \
-                    Floom filter's table as well is as fast as one that has not.",
-            set_up: "The time of n keys inserted into an empty filter one by one, of members asked for and of strangers, for a \
-                     standard filter, the Floom filter of the same bits and 2^b patterns, and the standard filter of equal memory. \
-                     Keys are hashed before. In each round the three take turns; the median of all rounds is taken.",
+            chapter: Chapter::Kinds,
+            title: "The Floom filter is slower, too",
+            sources: &[SCHIERZ],
+            claim: "Inserting into a Floom filter takes longer than into a standard one. A \
+                    standard filter that also gets the memory of the Floom filter's table is as \
+                    fast as one without it.",
+            set_up: "The time to insert n keys into an empty filter one by one, to look up members \
+                     and to look up strangers, for a standard filter, for the Floom filter with \
+                     the same bits and 2^b patterns, and for the standard filter of equal memory. \
+                     Keys are hashed beforehand. In each round the three take turns; the reported \
+                     time is the median of all rounds.",
+            advice: "Take the larger standard filter: it has the lower rate and costs no extra \
+                     time.",
+            command: "`umbel build --kind floom`",
             seconds: [1, 6],
             timed: true,
             parameters: &[RATE, REGIONS, ROUNDS],
@@ -106,9 +113,11 @@ impl Experiment for PatternTimes {
         findings.near(claim, median(2, 0), 1.0, 0.5).timed();
         findings.add(shapes);
         findings.add(times);
-        findings.verdict = "The regions of a key have to be worked out for every insertion, and for whatever has passed the filter. \
-                            That takes longer. The larger standard filter is as fast as the smaller one."
-            .into();
+        findings.verdict =
+            "The regions of a key have to be computed for every insertion, and for every key that \
+             has passed the filter, which takes longer. The larger standard filter is as fast as \
+             the smaller one."
+                .into();
         Ok(findings)
     }
 }

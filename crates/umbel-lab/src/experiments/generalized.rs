@@ -17,14 +17,20 @@ impl Experiment for Generalized {
     fn about(&self) -> About {
         About {
             id: "E12-gbf",
+            chapter: Chapter::Networks,
             title: "A filter that nobody can fill, and that forgets",
-            source: "Laufer, Velloso and Duarte 2005",
-            claim: "If every element sets k1 bits and resets k0, the rate of false positives stays below (k0/(k0+k1))^k0 \
-                    (k1/(k0+k1))^k1, whatever was in the filter first: 0.0039 for four and four. In return the oldest elements \
-                    are forgotten: of 16 in 256 bits, half. Who goes back in order and leaves out what later ones touched \
-                    forgets none.",
-            set_up: "Filters of 256 bits that were all zeros, all ones or random first; then 1 to 128 elements, and 200 \
-                     strangers. For false negatives, 16 elements in 256 to 8192 bits.",
+            sources: &[LAUFER_2005],
+            claim: "If every element sets k1 bits and resets k0, the false-positive rate stays \
+                    below (k0/(k0+k1))^k0 (k1/(k0+k1))^k1, whatever the filter held first: 0.0039 \
+                    for four and four. In return the oldest elements are forgotten: of 16 in 256 \
+                    bits, half. A search that goes back in order and ignores the bits that later \
+                    elements touched forgets none.",
+            set_up: "Filters of 256 bits that start as all zeros, all ones or random; then 1 to \
+                     128 elements, and 200 strangers. For false negatives, 16 elements in 256 to \
+                     8192 bits.",
+            advice: "Use it where a sender controls the initial bits, and check elements in \
+                     reverse order; a plain lookup forgets half of them.",
+            command: "the library module `umbel_net::traceback::generalized`",
             seconds: [3, 15],
             timed: false,
             parameters: &[BUILDS],
@@ -36,9 +42,9 @@ impl Experiment for Generalized {
         positives(lab, &mut findings)?;
         bounds(lab, &mut findings);
         negatives(lab, &mut findings)?;
-        findings.verdict = "Whatever the filter held first, the rates stay near the bound and come together as elements come. The \
-                            formulas, which take bits as independent, are a little too low. Half of 16 elements are forgotten \
-                            in 256 bits; with the two arrays none is."
+        findings.verdict = "Whatever the filter held first, the rates stay near the bound and converge as \
+             elements are added. The formulas, which treat bits as independent, are a little too \
+             low. Half of 16 elements are forgotten in 256 bits; with the two arrays none is."
             .into();
         Ok(findings)
     }

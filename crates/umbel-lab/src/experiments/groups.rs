@@ -54,13 +54,19 @@ impl Experiment for Groups {
     fn about(&self) -> About {
         About {
             id: "E9b",
+            chapter: Chapter::Counts,
             title: "Packets counted by the groups that they hit",
-            source: "Kumar et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "Each packet of a flow sets the bits of one of 32 groups, at random. All of them have been hit after about 111 \
-                    packets, as Honoroff 2006 has it, and the number of groups that are found tells the number of packets.",
-            set_up: "Keys recorded one at a time until all groups are found, in a filter with room to spare; expected packets and \
-                     estimates by formula against values that were computed independently; and flows of equal size in a multi-resolution filter that is \
-                     as full as it was made for.",
+            sources: &[KUMAR, HONOROFF],
+            claim: "Each packet of a flow sets the bits of one of 32 groups, at random. According \
+                    to Honoroff 2006, all of them have been hit after about 111 packets. The \
+                    number of groups that are found estimates the number of packets.",
+            set_up: "Keys are recorded one at a time until all groups are found, in a filter with \
+                     room to spare; expected packets and estimates by formula are compared with \
+                     independently computed values; and flows of equal size are recorded in a \
+                     multi-resolution filter that is as full as it was made for.",
+            advice: "Expect 130 packets, not 111, to saturate 32 groups, and size the levels so \
+                     that flows of interest hit about 20 of them.",
+            command: "`umbel count build`",
             seconds: [2, 12],
             timed: false,
             parameters: &[FLOWS],
@@ -72,10 +78,11 @@ impl Experiment for Groups {
         formulas(&mut findings)?;
         collectors(lab, &mut findings)?;
         flows(lab, &mut findings)?;
-        findings.verdict = "It takes 129.9 packets on average, not 111: l ln l is only the leading term of l (1 + 1/2 + ... + 1/l). \
-                            The estimates are as accurate as a simulation with ideal hashes says. A level tells \
-                            most when 20 of its 32 groups are found."
-            .into();
+        findings.verdict =
+            "It takes 129.9 packets on average, not 111: l ln l is only the leading term of l (1 + \
+             1/2 + ... + 1/l). The estimates are as accurate as a simulation with ideal hashes \
+             predicts. A level is most accurate when 20 of its 32 groups are found."
+                .into();
         Ok(findings)
     }
 }

@@ -41,16 +41,25 @@ impl Experiment for HeaderFilter {
     fn about(&self) -> About {
         About {
             id: "E12-header",
-            title: "The way of a packet, from a filter in its header",
-            source: "Laufer et al. 2007; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "If every router sets its bits in a packet's header, the victim can follow them back to the sender, from one \
-                    packet and without any memory in routers. Schierz 2022 does not say that a sender who fills the header \
-                    with ones makes every router a suspect.",
-            set_up: "Packets between random nodes of Abilene, NSFNET and two drawn networks, with 256 bits in the header. Who is found \
-                     is compared with the true path: with the plain filter and an honest sender, the same with a header full of \
-                     ones, and with the generalised filter (two bits reset, three set) and all ones, by the simple rule and by \
-                     the one that knows what later routers touched. Then the address at the end of each branch that was followed \
-                     is blocked, and all addresses of the network are asked of the blocklist.",
+            chapter: Chapter::Networks,
+            title: "The path of a packet, from a filter in its header",
+            sources: &[LAUFER_2007, SCHIERZ],
+            claim: "If every router sets its bits in a packet's header, the victim can follow them \
+                    back to the sender, from one packet and without any memory in routers. Schierz \
+                    2022 does not mention that a sender who fills the header with ones makes every \
+                    router a suspect.",
+            set_up: "Packets between random nodes of Abilene, NSFNET and two generated networks, \
+                     with 256 bits in the header. The routers that are found are compared with the \
+                     true path: with the plain filter and an honest sender, with the plain filter \
+                     and a header full of ones, and with the generalised filter (two bits reset, \
+                     three set) and all ones, by the simple rule and by the one that knows which \
+                     bits later routers touched. Then the address at the end of each branch that \
+                     was followed is blocked, and the blocklist is queried for all addresses of \
+                     the network.",
+            advice: "Use the generalised filter, read in order; a plain header filter lets an \
+                     attacker accuse everybody.",
+            command: "the library module `umbel_net::traceback`; to block what was found, `umbel \
+                      net block`",
             seconds: [1, 5],
             timed: false,
             parameters: &[PACKETS],
@@ -101,11 +110,12 @@ impl Experiment for HeaderFilter {
         }
         findings.add(paths);
         findings.add(blocked);
-        findings.verdict = "An honest sender is found, with few others. All ones make every router of every network a suspect. The \
-                            generalised filter does not mind them: by its simple rule paths get lost, because later routers undo \
-                            what earlier ones did; in order none is lost, and some innocent routers come with it. A blocklist that is \
-                            filled from what is found blocks a quarter of the network and more for a packet whose plain header was \
-                            full of ones, on average, and fewer than two innocent addresses with a generalised one."
+        findings.verdict = "An honest sender is found, with few others. All ones make every router of every \
+             network a suspect. The generalised filter is immune to them: by its simple rule paths \
+             get lost, because later routers undo the bits of earlier ones; in order none is lost, \
+             at the price of a few innocent routers. A blocklist that is filled from the result \
+             blocks, on average, a quarter of the network and more for a packet whose plain header \
+             was full of ones, and fewer than two innocent addresses with a generalised one."
             .into();
         Ok(findings)
     }

@@ -40,16 +40,23 @@ impl Experiment for Hyphenation {
     fn about(&self) -> About {
         About {
             id: "E12-hyphen",
+            chapter: Chapter::Documents,
             title: "Hyphenation: the first use of the filter in history",
-            source: "Bloom 1970",
-            claim: "Of 500 000 words, 450 000 can be hyphenated by a few rules; a dictionary on disk has the other 50 000. A filter \
-                    of those in memory saves 0.9 (1 - P) of the reads: 45 % at P = 1/2 to 88.6 % at P = 1/64, in 72 800 bits at \
-                    first and 72 800 more for each further step. P = 1/16 leaves 16 % of the reads.",
-            set_up: "The table by the formula, and measured with 500 000 numbered words. Then real words: the patterns of TeX of at \
-                     most three, four or five letters stand for the simple rules, and all its patterns with its exceptions for the \
-                     dictionary; and last all patterns for the rules. A word is an exception if the two disagree. The words are put \
-                     together from English parts; Debian's list of words is taken as well where it is installed. Every word is \
-                     looked up once.",
+            sources: &[BLOOM],
+            claim: "Of 500 000 words, 450 000 can be hyphenated by a few rules; a dictionary on \
+                    disk has the other 50 000. A filter of those in memory saves 0.9 (1 - P) of \
+                    the reads: 45 % at P = 1/2 to 88.6 % at P = 1/64, in 72 800 bits at first and \
+                    72 800 more for each further step. P = 1/16 leaves 16 % of the reads.",
+            set_up: "The table by the formula, and measured with 500 000 numbered words. Then real \
+                     words: the TeX patterns of at most three, four or five letters act as the \
+                     simple rules, and all patterns with their exceptions act as the dictionary; \
+                     last, all patterns act as the rules. A word is an exception if the two \
+                     disagree. The words are composed from English parts; Debian's word list is \
+                     used as well where it is installed. Every word is looked up once.",
+            advice: "Improve the rules before you improve the filter: it can save at most the \
+                     reads for words that the rules get right.",
+            command: "`umbel build` for the exceptions and `umbel check` in front of the \
+                      dictionary",
             seconds: [1, 10],
             timed: false,
             parameters: &[WORDS_ASKED, BUILDS],
@@ -60,12 +67,15 @@ impl Experiment for Hyphenation {
         let mut findings = Findings::default();
         as_printed(lab, &mut findings)?;
         with_patterns(lab, &mut findings)?;
-        findings.verdict = "The savings are those of the formula, in Bloom's numbers and with words that TeX hyphenates. His bits are \
-                            1.456 log2(1/P) for a word, where 1.4427 are enough, and those of the last row belong to P = 1/128. How \
-                            much is saved depends on the rules more than on the filter: no filter saves more than the share of words \
-                            that the rules get right. Patterns of four letters come near Bloom's nine words of ten. Today all \
-                            patterns fit into memory, and leave fewer than one word in a hundred to the dictionary."
-            .into();
+        findings.verdict =
+            "The savings are those of the formula, with Bloom's numbers and with words that TeX \
+             hyphenates. Bloom counts 1.456 log2(1/P) bits per word, where 1.4427 are enough, and \
+             the bits of his last row belong to P = 1/128. The savings depend on the rules more \
+             than on the filter: no filter saves more than the share of words that the rules get \
+             right. Patterns of four letters come close to Bloom's nine words of ten. Today all \
+             patterns fit into memory, and leave fewer than one word in a hundred to the \
+             dictionary."
+                .into();
         Ok(findings)
     }
 }

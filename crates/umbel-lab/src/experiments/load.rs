@@ -27,14 +27,19 @@ impl Experiment for Load {
     fn about(&self) -> About {
         About {
             id: "E18",
+            chapter: Chapter::Kinds,
             title: "Filters beyond their capacity: rate and lookup time",
-            source: "Jambura et al. 2026 (Bloom Filter); Schierz 2022 (Wie zuverlässig ist Probabilismus); \
-                     Almeida et al. 2007, Fan et al. 2014, Bender et al. 2012",
-            claim: "A Bloom filter takes any number of keys, and its rate rises with them. A scalable filter keeps its rate; \
-                    cuckoo and quotient filters refuse keys when they are full. How long a lookup takes does not depend on \
-                    the number of keys.",
-            set_up: "Filters for 100 000 keys at 1 % get up to three times as many, and are asked for strangers on the way. Times \
-                     are of single lookups of strangers, in rounds that alternate between all kinds and loads.",
+            sources: &[JAMBURA, SCHIERZ, ALMEIDA, FAN_ANDERSEN, BENDER],
+            claim: "A Bloom filter takes any number of keys, and its rate rises with them. A \
+                    scalable filter keeps its rate; cuckoo and quotient filters refuse keys when \
+                    they are full. The time of a lookup does not depend on the number of keys.",
+            set_up: "Filters for 100 000 keys at 1 % are given up to three times as many keys, and \
+                     queried with strangers on the way. Times are of single lookups of strangers, \
+                     in rounds that alternate between all kinds and loads.",
+            advice: "Watch the number of keys of a Bloom filter, because nothing fails when it is \
+                     exceeded; where an error is better than a rising rate, take a cuckoo or \
+                     quotient filter.",
+            command: "`umbel info`, which reports keys, capacity and the present rate",
             seconds: [3, 6],
             timed: true,
             parameters: &[CAPACITY, RATE, BUILDS, QUERIES, ROUNDS],
@@ -49,11 +54,13 @@ impl Experiment for Load {
         }
         rates(lab, &histories, &mut findings)?;
         times(lab, &histories, &mut findings);
-        findings.verdict = "Standard and blocked filters say yes more and more often, as the formula says; the scalable filter keeps \
-                            to the rate asked for, and cuckoo filters take 1 to 2 % and quotient filters 19 % more keys than \
-                            they are for and refuse the next, without losing any. A lookup in a standard filter ends at the first zero bit, so \
-                            that strangers take longer in a full one than in one that is nearly empty."
-            .into();
+        findings.verdict =
+            "Standard and blocked filters say yes more and more often, as the formula predicts; \
+             the scalable filter keeps to the rate asked for; cuckoo filters take 1 to 2 % and \
+             quotient filters 19 % more keys than they were made for, and then refuse the next one \
+             without losing any. A lookup in a standard filter ends at the first zero bit, so \
+             strangers take longer in a full filter than in a nearly empty one."
+                .into();
         Ok(findings)
     }
 }

@@ -23,15 +23,23 @@ impl Experiment for Difference {
     fn about(&self) -> About {
         About {
             id: "E12-password",
+            chapter: Chapter::Privacy,
             title: "The difference of two filters gives a password away, unless it is sealed",
-            source: "Honoroff 2006 (An Examination of Bloom Filters); Spafford 1992",
-            claim: "Passwords that were used before can be added to a filter of weak ones. The hash functions need no cryptographic \
-                    properties, says one source; the entries leak, says another, unless the hash is a strong one with a secret.",
-            set_up: "A standard filter for 20 000 words at 1 % holds 10 000. A word of a dictionary of 100 000 is added, and somebody \
-                     sees the filter before and after. Candidates are the words of the dictionary to which it says no before and yes \
-                     after; of these, a word explains the difference if adding it to the filter before gives the one after. \
-                     With the public hash everybody can try; with the sealed one without its secret, one has to guess it; and with the \
-                     secret it is as with the public one. Then several words are added between two looks.",
+            sources: &[HONOROFF, SPAFFORD],
+            claim: "Passwords that were used before can be added to a filter of weak ones. One \
+                    source says that the hash functions need no cryptographic properties; another \
+                    says that the entries leak, unless the hash is a strong one with a secret.",
+            set_up: "A standard filter for 20 000 words at 1 % holds 10 000. A word of a \
+                     dictionary of 100 000 is added, and an attacker sees the filter before and \
+                     after. Candidates are the words of the dictionary to which the filter says no \
+                     before and yes after; a candidate explains the difference if adding it to the \
+                     filter before gives the one after. With the public hash everybody can try; \
+                     with the sealed one and without its secret, an attacker has to guess the \
+                     secret; with a stolen secret it is as with the public hash. Then several \
+                     words are added between two looks.",
+            advice: "Seal a filter of passwords, keep its secret elsewhere, and use a slow hash in \
+                     case the secret leaks.",
+            command: "`umbel password build`",
             seconds: [1, 30],
             timed: false,
             parameters: &[WORDS, TRIALS],
@@ -115,10 +123,11 @@ impl Experiment for Difference {
         }
         findings.add(one_word);
         findings.add(several);
-        findings.verdict = "With a public hash the difference names the added word: no other word of the dictionary explains it. When \
-                            several are added at once, nearly all of them are among a few candidates. Without the secret of a sealed \
-                            hash the word is never found, and what is found is chance. Whoever has the secret finds everything again; \
-                            against that only a slow hash helps, which makes each word of the dictionary dear."
+        findings.verdict = "With a public hash the difference reveals the added word: no other word of the \
+             dictionary explains it. When several are added at once, nearly all of them are among \
+             a few candidates. Without the secret of a sealed hash the word is never found, and \
+             every match is chance. An attacker with the secret finds everything again; only a \
+             slow hash helps then, which makes it expensive to try each word of the dictionary."
             .into();
         Ok(findings)
     }

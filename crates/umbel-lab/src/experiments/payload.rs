@@ -89,13 +89,19 @@ impl Experiment for RandomStrings {
     fn about(&self) -> About {
         About {
             id: "E8a",
+            chapter: Chapter::Networks,
             title: "Payloads by blocks: random strings",
-            source: "Shanmugasundaram et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "A hierarchical filter, which also holds pairs of blocks, pairs of pairs and so on, makes fewer wrong \
-                    attributions than a block-based one of the same size, except for strings of a single block.",
-            set_up: "400 payloads of 32 random blocks in 8 bits for each block, in ten filters of each kind, with the best number \
-                     of hash functions for its records; random strings of one block and more are searched. Also the worked \
-                     example, and the printed row of single blocks, which are looked for at 33 offsets.",
+            sources: &[SHANMUGASUNDARAM, HONOROFF],
+            claim: "A hierarchical filter, which also holds pairs of blocks, pairs of pairs and so \
+                    on, makes fewer wrong attributions than a block-based one of the same size, \
+                    except for strings of a single block.",
+            set_up: "400 payloads of 32 random blocks in 8 bits per block, in ten filters of each \
+                     kind, with the best number of hash functions for their records; random \
+                     strings of one to four blocks are searched. Also the worked example, and the \
+                     printed row of single blocks, which are searched at 33 offsets.",
+            advice: "Never attribute a single block, and take the block-based method if only \
+                     random coincidences matter.",
+            command: "`umbel net record --method block`",
             seconds: [3, 60],
             timed: false,
             parameters: &[PAYLOADS, BLOCKS, BITS, QUERIES],
@@ -138,10 +144,12 @@ impl Experiment for RandomStrings {
         }
         sweep.that("the block-based filter is better at every length", always_better).shows("e56");
         findings.add(sweep);
-        findings.verdict = "For random strings a hierarchical filter is worse at every length: it holds nearly twice as many \
-                            records, and has less than twice as many to check. What it is good for is seen in E8b. A single \
-                            block is found by chance nearly always, and should never be attributed."
-            .into();
+        findings.verdict =
+            "For random strings a hierarchical filter is worse at every length: it holds nearly \
+             twice as many records, and has less than twice as many to check. E8b shows its \
+             advantage. A single block is nearly always found by chance, and should never be \
+             attributed."
+                .into();
         Ok(findings)
     }
 }
@@ -211,13 +219,19 @@ impl Experiment for SplicedStrings {
     fn about(&self) -> About {
         About {
             id: "E8b",
+            chapter: Chapter::Networks,
             title: "Payloads by blocks: strings spliced from real blocks",
-            source: "Shanmugasundaram et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "Blocks of different payloads that fit together by their numbers are found by a block-based filter as if they had \
-                    been one payload; a hierarchical filter excludes them wherever an aligned pair is among them.",
-            set_up: "The filters of E8a, and strings of two blocks and more, each block from another payload at the place where it \
-                     was there. The same with filters so large that nothing is found by chance. And all strings of two blocks \
-                     after the two packets of Honoroff 2006.",
+            sources: &[SHANMUGASUNDARAM, HONOROFF],
+            claim: "A block-based filter finds blocks of different payloads whose numbers fit \
+                    together, as if they had been one payload; a hierarchical filter excludes them \
+                    wherever they include an aligned pair.",
+            set_up: "The filters of E8a, and strings of two to five blocks, each block from \
+                     another payload and at the place it had there. The same with filters so large \
+                     that nothing is found by chance. Also all strings of two blocks after the two \
+                     packets of Honoroff 2006.",
+            advice: "Take the hierarchical method if somebody may splice strings from blocks that \
+                     were really sent.",
+            command: "`umbel net record --method hierarchical`",
             seconds: [3, 60],
             timed: false,
             parameters: &[PAYLOADS, BLOCKS, BITS, QUERIES],
@@ -262,10 +276,11 @@ impl Experiment for SplicedStrings {
                 .path("hierarchical, same memory", 1);
         }
         findings.add(sweep);
-        findings.verdict = "A block-based filter finds every spliced string. A hierarchical one finds half of those of two blocks, \
-                            since a pair that begins at an odd place is no aligned pair, and of longer ones only what noise \
-                            lets pass."
-            .into();
+        findings.verdict =
+            "A block-based filter finds every spliced string. A hierarchical one finds half of \
+             those of two blocks, since a pair that begins at an odd place is not an aligned pair, \
+             and of longer ones only those that noise lets pass."
+                .into();
         Ok(findings)
     }
 }

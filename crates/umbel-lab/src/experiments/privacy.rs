@@ -17,14 +17,19 @@ impl Experiment for Privacy {
     fn about(&self) -> About {
         About {
             id: "E12-privacy",
-            title: "Asking for a count without saying of what",
-            source: "Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "Who wants Bob's count of X can ask for an uninteresting Y instead that falls on the same cell. Honoroff 2006 gives no \
-                    protocol; this is one.",
-            set_up: "Bob counts 20 000 things, whose counts fall as 1, 1/2, 1/3, ..., in one, two and three rows of 500 cells. Alice looks \
-                     for a Y that shares a cell with X, asks for it, and reads the bound. Bob, who knows that she does so, lists all \
-                     things that share a cell with Y; and after a second and a third question for the same X, those that do \
-                     with each.",
+            chapter: Chapter::Privacy,
+            title: "Asking for a count without revealing the item",
+            sources: &[HONOROFF],
+            claim: "Alice, who wants Bob's count of X, can query an uninteresting Y instead that \
+                    falls on the same cell. Honoroff 2006 gives no protocol; this is one.",
+            set_up: "Bob counts 20 000 items, whose counts fall as 1, 1/2, 1/3, ..., in one, two \
+                     and three rows of 500 cells. Alice looks for a Y that shares a cell with X, \
+                     queries it, and reads the bound. Bob, who knows that she does so, lists all \
+                     items that share a cell with Y; and after a second and a third query for the \
+                     same X, those that share a cell with each.",
+            advice: "Do not rely on this for secrecy: use a single row and never ask twice for the \
+                     same item with several rows, or fetch a whole range of counts.",
+            command: "the library module `umbel_net::privacy`",
             seconds: [1, 14],
             timed: false,
             parameters: &[THINGS, CELLS, ASKED],
@@ -119,12 +124,14 @@ impl Experiment for Privacy {
         }
         findings.add(questions);
         findings.add(bounds);
-        findings.verdict = "Alice gets an upper bound, which for rare things is far above the truth, because a cell holds many things. Bob \
-                            learns that X is one of those that share a cell with Y. With more than one row each further question for \
-                            the same X takes most of these away, and often leaves X alone; with one row it takes none. And his answer \
-                            is the sum of a cell, which tells of things that she has not asked for. Whoever needs more than this \
-                            has to ask for a whole range of things at once."
-            .into();
+        findings.verdict =
+            "Alice gets an upper bound, which for rare items is far above the truth, because a \
+             cell holds many items. Bob learns that X is one of the items that share a cell with \
+             Y. With more than one row, each further query for the same X removes most of these, \
+             and often leaves only X; with one row it removes none. Bob's answer is the sum of a \
+             cell, which also tells Alice about items that she has not asked for. To learn or \
+             reveal less, Alice has to ask for a whole range of items at once."
+                .into();
         Ok(findings)
     }
 }

@@ -21,13 +21,18 @@ impl Experiment for QueryRules {
     fn about(&self) -> About {
         About {
             id: "E22",
-            title: "Rules of the source documents that do not survive a small run",
-            source: "Jambura et al. 2026 (Bloom Filter); Werren and Suter 2024 (Bloom Filter); \
-                     Schierz 2022 (Wie zuverlässig ist Probabilismus); the untitled article",
-            claim: "A key is absent only if all of its bits are zero; what is not in the set is always recognised; hash functions \
-                    need no secret; each element takes the same number of bits; rounding is downwards.",
-            set_up: "Filters of 9586 bits with 7 hash functions and 1000 keys, asked by the right and by the wrong rule; the \
-                     example of ten bits; an attacker who knows the hash, against filters with a public and with a secret one.",
+            chapter: Chapter::Sizing,
+            title: "Rules of the source documents that a small run refutes",
+            sources: &[JAMBURA, WERREN, SCHIERZ, UNTITLED],
+            claim: "A key is absent only if all of its bits are zero; a key that is not in the set \
+                    is always recognised; hash functions need no secret; each element takes the \
+                    same number of bits; k is rounded down.",
+            set_up: "Filters of 9586 bits with 7 hash functions and 1000 keys, queried by the \
+                     right rule and by the wrong one; the example of ten bits; an attacker who \
+                     knows the hash, against filters with a public and with a secret hash.",
+            advice: "Reject a key at its first zero bit, and use a keyed hash as soon as strangers \
+                     can choose keys or read the filter.",
+            command: "`umbel build --hash keyed`",
             seconds: [1, 6],
             timed: false,
             parameters: &[KEYS, BITS, HASHES, BUILDS, QUERIES],
@@ -41,11 +46,13 @@ impl Experiment for QueryRules {
         sizes(&mut findings)?;
         dictionary(lab, &mut findings)?;
         chosen_keys(lab, &mut findings)?;
-        findings.verdict = "One zero bit proves that a key is absent; a filter that waits for all to be zero says yes to nearly \
-                            everything. No member is ever denied, but some strangers are admitted. Bits per key follow from the \
-                            rate. Whoever knows the hash can test words and spoil the filter; a secret hash prevents both. k is \
-                            rounded to the nearest."
-            .into();
+        findings.verdict =
+            "One zero bit proves that a key is absent; a filter that requires all bits to be zero \
+             says yes to nearly everything. No member is ever denied, but some strangers are \
+             admitted. The bits per key follow from the rate. An attacker who knows the hash can \
+             test words and spoil the filter; a secret hash prevents both. k is rounded to the \
+             nearest whole number."
+                .into();
         Ok(findings)
     }
 }

@@ -25,12 +25,18 @@ impl Experiment for RateTable {
     fn about(&self) -> About {
         About {
             id: "E1",
+            chapter: Chapter::Sizing,
             title: "False-positive rates by bits per key and hash functions",
-            source: "Bloom 1970; the table of Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "A filter of m bits with k hash functions and n keys says yes to a share of (1 - e^(-kn/m))^k of all \
-                    other keys; the table prints it for 2 to 8 bits per key and 1 to 5 hash functions.",
-            set_up: "Ten filters for each of the 29 cells of the table, and keys that are certainly not in them. A cell holds if the mean is within 3 % of the printed rate, or 5 % \
-                     below 0.03.",
+            sources: &[BLOOM, HONOROFF],
+            claim: "A filter of m bits with k hash functions and n keys says yes to a share of (1 \
+                    - e^(-kn/m))^k of all other keys. Honoroff 2006 prints this rate for 2 to 8 \
+                    bits per key and 1 to 5 hash functions.",
+            set_up: "Ten filters for each of the 29 cells of the table, queried with keys that are \
+                     certainly not in them. A cell holds if the mean rate is within 3 % of the \
+                     printed one, or within 5 % where the printed rate is below 0.03.",
+            advice: "Choose bits per key and k by the formula; real filters keep the rate that it \
+                     predicts.",
+            command: "`umbel plan -n 1M -p 1%`",
             seconds: [4, 20],
             timed: false,
             parameters: &[KEYS, QUERIES],
@@ -79,7 +85,9 @@ impl Experiment for RateTable {
         }
         findings.add(sweep);
         findings.verdict =
-            "The asymptotic formula and the printed digits agree, and the filters have these rates.".into();
+            "The asymptotic formula reproduces the printed digits, and the filters have these \
+             rates."
+                .into();
         Ok(findings)
     }
 }

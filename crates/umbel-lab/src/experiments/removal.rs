@@ -42,14 +42,19 @@ impl Experiment for Removal {
     fn about(&self) -> About {
         About {
             id: "E17",
-            title: "What it costs that keys can be removed",
-            source: "Fan et al. 2000; Rottenstreich et al. 2014; Rothenberg et al. 2010; Fan et al. 2014; \
-                     Bender et al. 2012",
-            claim: "Keys can be removed from counting, variable-increment, cuckoo and quotient filters, and most of them from a \
-                    deletable filter; from a standard filter none.",
-            set_up: "Each kind for the same number of keys at 1 % and 0.1 %, as the library plans it. All keys are inserted; half of \
-                     them are removed in random order, and the others have to be there still; then the rest is removed. The \
-                     deletable filter is also given regions of other sizes.",
+            chapter: Chapter::Kinds,
+            title: "The cost of removing keys",
+            sources: &[FAN_CAO, ROTTENSTREICH, ROTHENBERG, FAN_ANDERSEN, BENDER],
+            claim: "Keys can be removed from counting, variable-increment, cuckoo and quotient \
+                    filters, and most of them from a deletable filter, but none from a standard \
+                    filter.",
+            set_up: "Each kind for the same number of keys at 1 % and 0.1 %, as the library plans \
+                     it. All keys are inserted; half of them are removed in random order, and the \
+                     other half must still be found; then the rest is removed. The deletable \
+                     filter is also tried with regions of other sizes.",
+            advice: "To remove keys, take a cuckoo filter, or a quotient filter if the same key \
+                     may be inserted often; take counters only if you need their counts.",
+            command: "`umbel build --kind cuckoo` and `umbel remove`",
             seconds: [1, 12],
             timed: false,
             parameters: &[KEYS, BUILDS, QUERIES],
@@ -97,11 +102,13 @@ impl Experiment for Removal {
         findings.add(sweep);
         regions(lab, &named, &mut findings)?;
         by_rate(lab, &mut findings)?;
-        findings.verdict = "A counting filter takes four times the memory of the standard one to let every key go, a variable-increment \
-                            filter a quarter less than that. Cuckoo and quotient filters let every key go for about a third of the \
-                            memory of a counting filter, or less. The deletable filter takes a quarter more than the standard one, and for that lets most \
-                            keys go, not all. No removal of a key has made a filter forget another."
-            .into();
+        findings.verdict =
+            "A counting filter takes four times the memory of the standard one to make every key \
+             removable, a variable-increment filter a quarter less than that. Cuckoo and quotient \
+             filters do the same in about a third of the memory of a counting filter, or less. The \
+             deletable filter takes a quarter more memory than the standard one, and releases most \
+             keys, not all. No removal of a key has made a filter forget another."
+                .into();
         Ok(findings)
     }
 }

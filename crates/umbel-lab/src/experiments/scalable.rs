@@ -29,13 +29,19 @@ impl Experiment for Growing {
     fn about(&self) -> About {
         About {
             id: "E6",
+            chapter: Chapter::Kinds,
             title: "A filter that grows keeps its rate only if its stages get stricter",
-            source: "Almeida et al. 2007; Schierz 2022 (Wie zuverlässig ist Probabilismus), which leaves out the formula",
-            claim: "Stage i of a scalable filter holds n s^i keys at the rate P (1 - r) r^i. One yes is enough, so the rate of all \
-                    is 1 - Π (1 - P_i), which never exceeds P. With the same rate P for every stage it grows without bound.",
-            set_up: "A scalable filter is filled from the first key to the end of its sixth stage, and asked for strangers on \
-                     the way. Beside it, standard filters of the same capacities, each with the rate that is asked of the \
-                     whole.",
+            sources: &[ALMEIDA, SCHIERZ],
+            claim: "Stage i of a scalable filter holds n s^i keys at the rate P (1 - r) r^i. One \
+                    yes is enough, so the rate of all stages is 1 - Π (1 - P_i), which never \
+                    exceeds P. If every stage has the same rate P, the rate of the whole grows \
+                    without bound. Schierz 2022 leaves out the formula.",
+            set_up: "A scalable filter is filled from the first key to the end of its sixth stage, \
+                     and queried with strangers on the way. For comparison, standard filters of \
+                     the same capacities, each with the rate that is asked of the whole.",
+            advice: "If you do not know how many keys will come, use a scalable filter; if you do \
+                     know, size a fixed filter and save a third of the memory.",
+            command: "`umbel build --kind scalable`",
             seconds: [1, 25],
             timed: false,
             parameters: &[CAPACITY, RATE, TIGHTENING, GROWTH, STAGES, BUILDS, QUERIES],
@@ -46,11 +52,12 @@ impl Experiment for Growing {
         let mut findings = Findings::default();
         examples(&mut findings)?;
         growth(lab, &mut findings)?;
-        findings.verdict = "With stages that get stricter the rate stays below the one asked for, however much the filter grows; it \
-                            is lower than need be, as the number of slices is rounded up. Without, six stages have nearly six \
-                            times the rate. The price is memory: 1.4427 log2(1/r) bits per key more in each stage than in the \
-                            one before."
-            .into();
+        findings.verdict =
+            "With stricter stages the rate stays below the one asked for, however much the filter \
+             grows; it is lower than necessary, as the number of slices is rounded up. Without \
+             them, six stages have nearly six times the rate. The price is memory: each stage \
+             takes 1.4427 log2(1/r) bits per key more than the one before."
+                .into();
         Ok(findings)
     }
 }

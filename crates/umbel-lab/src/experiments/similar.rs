@@ -25,12 +25,19 @@ impl Experiment for Similar {
     fn about(&self) -> About {
         About {
             id: "E12-similar",
-            title: "The AND of two filters tells how similar two documents are, above a floor",
-            source: "Jain et al. 2005; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "The share of the bits of A that are also set in B tells how similar two documents are, without comparing them.",
-            set_up: "Two sets of 200 elements, of which none, a quarter, half, three quarters or all are in both, in filters of 2048 bits with \
-                     k = 4, over many pairs of filters with different hashes: the share of A's bits that are in B, and the Jaccard similarity that \
-                     follows from the bits of A, of B and of their union. Then disjoint sets, of which B grows.",
+            chapter: Chapter::Documents,
+            title: "The AND of two filters shows how similar two documents are, above a floor",
+            sources: &[JAIN, SCHIERZ],
+            claim: "The share of the bits of A that are also set in B shows how similar two \
+                    documents are, without comparing the documents.",
+            set_up: "Two sets of 200 elements, of which none, a quarter, half, three quarters or \
+                     all are in both, in filters of 2048 bits with k = 4, over many pairs of \
+                     filters with different hashes: the share of A's bits that are in B, and the \
+                     Jaccard similarity that follows from the bits of A, of B and of their union. \
+                     Then disjoint sets, of which B grows.",
+            advice: "Compute the Jaccard similarity from the three bit counts; use the share of \
+                     common bits only to rank documents of equal size.",
+            command: "`umbel similar draft1.txt draft2.txt`",
             seconds: [1, 5],
             timed: false,
             parameters: &[BITS, HASHES, ELEMENTS, BUILDS],
@@ -41,11 +48,13 @@ impl Experiment for Similar {
         let mut findings = Findings::default();
         shares(lab, &mut findings)?;
         floor(lab, &mut findings)?;
-        findings.verdict = "The share of common bits orders documents by their similarity, but it does not measure it: of two sets that share \
-                            nothing, it is the fill of the second filter, and a full filter has everything in common with everybody. The \
-                            Jaccard similarity from the three numbers of bits has no such floor, and is right on average. A part of a set is \
-                            always recognised as one."
-            .into();
+        findings.verdict =
+            "The share of common bits ranks documents by similarity, but does not measure it: for \
+             two sets that share nothing it equals the fill of the second filter, and a full \
+             filter has everything in common with every other. The Jaccard similarity from the \
+             three bit counts has no such floor, and is right on average. A subset is always \
+             recognised."
+                .into();
         Ok(findings)
     }
 }

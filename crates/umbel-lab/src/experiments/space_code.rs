@@ -19,14 +19,21 @@ impl Experiment for FlowSizes {
     fn about(&self) -> About {
         About {
             id: "E9",
+            chapter: Chapter::Counts,
             title: "Sizes of flows from a few bits per packet",
-            source: "Kumar et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "A multi-resolution space-code filter tells how many packets a flow has, whether ten or a million, with a \
-                    small bias and a spread of about a quarter. (Flows of fewer packets: E9b.)",
-            set_up: "Flows whose sizes fall as 1, 1/2, 1/3, ..., their packets in random order, recorded and asked for once. By \
-                     decade of size: bias, relative spread, and the share that lies in its 95 % interval. Flows of one packet \
-                     are also read by the rule that takes the level with the smallest error, unguarded. And flows of 25 packets, \
-                     of twice as many, and so on, are recorded in a filter of a single resolution as well.",
+            sources: &[KUMAR, HONOROFF],
+            claim: "A multi-resolution space-code filter estimates how many packets a flow has, \
+                    whether ten or a million, with a small bias and a spread of about a quarter. \
+                    (E9b covers smaller flows.)",
+            set_up: "Flows whose sizes fall as 1, 1/2, 1/3, ..., their packets in random order, \
+                     recorded and queried once. For each decade of sizes: bias, relative spread, \
+                     and the share of flows whose size lies in the 95 % interval. Flows of one \
+                     packet are also read by the unguarded rule, which takes the level with the \
+                     smallest error. Flows of 25 packets, of twice as many, and so on, are \
+                     recorded in a filter of a single resolution as well.",
+            advice: "Use these counts to rank flows and to find the large ones; expect an error of \
+                     about a quarter for each, and use several resolutions.",
+            command: "`umbel net flows` for packets, `umbel count` for lines",
             seconds: [1, 10],
             timed: false,
             parameters: &[PACKETS, FLOWS],
@@ -112,11 +119,12 @@ impl Experiment for FlowSizes {
         row.at_least("the same, unguarded", lab.either(3.0, 100.0));
         findings.add(decades);
         findings.add(rules);
-        findings.verdict = "The estimates are nearly unbiased, with a spread of a seventh for small flows and a quarter for large \
-                            ones. Without the guard, noise on a coarse level is taken for a huge flow now and then, and ruins \
-                            the mean. A single resolution has all its groups hit after some 130 packets: it cannot tell 200 of them \
-                            from 400."
-            .into();
+        findings.verdict =
+            "The estimates are nearly unbiased, with a spread of a seventh for small flows and a \
+             quarter for large ones. Without the guard, noise on a coarse level is sometimes taken \
+             for a huge flow, which ruins the mean. A single resolution has all its groups hit \
+             after about 130 packets: it cannot distinguish 200 packets from 400."
+                .into();
         Ok(findings)
     }
 }

@@ -21,13 +21,20 @@ impl Experiment for Spelling {
     fn about(&self) -> About {
         About {
             id: "E12-spell",
+            chapter: Chapter::Documents,
             title: "A spell checker that reads its dictionary only to suggest",
-            source: "Jambura et al. 2026 (Bloom Filter); Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "A filter of the dictionary finds misspelt words: what it does not know is certainly not in the dictionary.",
-            set_up: "A list of made-up words of two to four syllables, and misspellings of its words, one or two letters away, of which none is in the \
-                     list. Filters of the list at rates from 10 % to 0.01 %, with different hashes: the share of the misspellings that \
-                     each takes for words. Then suggestions for misspellings: every word one letter away is tried, by the list alone, and by the filter \
+            sources: &[JAMBURA, SCHIERZ],
+            claim: "A filter of the dictionary finds misspelt words: a word that it does not know \
+                    is certainly not in the dictionary.",
+            set_up: "A list of made-up words of two to four syllables, and misspellings of its \
+                     words, one or two letters away, none of which is in the list. Filters of the \
+                     list at rates from 10 % to 0.01 %, with different hashes: the share of the \
+                     misspellings that each takes for words. Then suggestions for misspellings: \
+                     every word one letter away is tried, by the list alone, and by the filter \
                      first.",
+            advice: "Give the dictionary filter a rate of 0.1 %: it overlooks one misspelling in a \
+                     thousand, and suggestions hardly read the list.",
+            command: "`umbel spell README.md`",
             seconds: [1, 12],
             timed: false,
             parameters: &[WORDS, WRONG, BUILDS],
@@ -89,10 +96,12 @@ impl Experiment for Spelling {
                 .value("of_which_exist", found, 2);
         }
         findings.add(sweep);
-        findings.verdict = "Misspellings are missed with the rate of the filter, and no word of the list is ever told. Of the hundreds of words \
-                            that are one letter away from a misspelling the list is asked for a few: those that exist, and a share as large as the rate. What is \
-                            suggested is exact."
-            .into();
+        findings.verdict =
+            "Misspellings are missed at the rate of the filter, and no word of the list is ever \
+             reported. Of the hundreds of words that are one letter away from a misspelling, the \
+             list is read for only a few: those that exist, and a share as large as the rate. \
+             Suggestions are exact."
+                .into();
         Ok(findings)
     }
 }

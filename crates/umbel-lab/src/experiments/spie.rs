@@ -27,14 +27,21 @@ impl Experiment for Spie {
     fn about(&self) -> About {
         About {
             id: "E12-spie",
-            title: "Routers that remember: how many are asked in vain",
-            source: "Snoeren et al. 2001; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "If every router keeps digests in a page with the rate p of false positives and has deg further neighbours, about deg \
-                    p / (1 - deg p) routers are suspected wrongly for each one on the way; from p = 1/deg on there is no end. \
-                    That needs pages with hash functions of their own.",
-            set_up: "A tree in which every router has four upstream and the victim is at the root. Each router's page is full with 500 \
-                     packets. 200 packets come from random leaves and are followed back. Then the same, where all routers \
-                     have forwarded the same other packets: with a seed for each router, and with one for all.",
+            chapter: Chapter::Networks,
+            title: "Routers that remember packets, and those queried in vain",
+            sources: &[SNOEREN, SCHIERZ],
+            claim: "If every router stores digests in a page with a false-positive rate of p and \
+                    has deg further neighbours, about deg p / (1 - deg p) routers are wrongly \
+                    suspected for each one on the path; from p = 1/deg on, the search does not \
+                    end. Pages need hash functions of their own.",
+            set_up: "A tree in which every router has four upstream neighbours and the victim is \
+                     at the root. Each router's page is full with 500 packets. 200 packets come \
+                     from random leaves and are traced back. Then the same with routers that have \
+                     all forwarded the same other packets: with a seed for each router, and with \
+                     one seed for all.",
+            advice: "Keep the rate of a page well below one over the number of neighbours, and \
+                     give every router and page a seed of its own.",
+            command: "the library module `umbel_net::traceback::spie`",
             seconds: [1, 5],
             timed: false,
             parameters: &[NETWORKS],
@@ -89,11 +96,13 @@ impl Experiment for Spie {
         }
         findings.add(sweep);
         seeds(lab, &tree, &mut findings)?;
-        findings.verdict = "The expected numbers come out, with the three neighbours that a router on the way leaves and the end that a \
-                            real network has. Where routers have seen the same packets, one seed for all makes their pages alike: \
-                            what one takes for the packet all do, and the search goes everywhere. A seed for each router and \
-                            page ends that."
-            .into();
+        findings.verdict =
+            "The expected numbers are reproduced, with the three neighbours that a router on the \
+             path leaves and the end that a real network has. Where routers have seen the same \
+             packets, one seed for all makes their pages alike: a false positive in one is a false \
+             positive in all, and the search goes everywhere. A seed for each router and page \
+             prevents that."
+                .into();
         Ok(findings)
     }
 }

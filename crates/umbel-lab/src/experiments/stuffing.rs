@@ -29,15 +29,22 @@ impl Experiment for Stuffing {
     fn about(&self) -> About {
         About {
             id: "E8e",
+            chapter: Chapter::Networks,
             title: "Payloads stuffed with no-ops",
-            source: "Shanmugasundaram et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "Digests of blocks are more robust than digests of whole packets against a sender who stuffs a known payload with bytes \
-                    that do nothing.",
-            set_up: "Documents of 1000 random bytes, each sent by a pair of its own in one payload, with other payloads around them. Before each byte there \
-                     is a byte that does nothing with a probability of one in 6 to one in 128: 0x90 in half of the documents, \
-                     random bytes in the others. Asked of the attribution system are all stretches between them that are long enough, \
-                     as somebody who has got hold of them would, and then the whole document for its parts, as it was before. A Bloom filter with the rate 1 % holds \
-                     every payload as a whole, with its pair, and is asked for the document.",
+            sources: &[SHANMUGASUNDARAM, HONOROFF],
+            claim: "Filters of blocks are more robust than digests of whole packets against a \
+                    sender who stuffs a known payload with bytes that do nothing.",
+            set_up: "Documents of 1000 random bytes, each sent by a pair of its own in one \
+                     payload, among other payloads. Before each byte a byte that does nothing is \
+                     inserted with a probability of one in 6 to one in 128: 0x90 in half of the \
+                     documents, random bytes in the others. The attribution system is queried for \
+                     all stretches between them that are long enough, as an investigator would who \
+                     has captured them, and then for parts of the original document. A Bloom \
+                     filter with a rate of 1 % holds every payload as a whole, with its pair, and \
+                     is queried for the document.",
+            advice: "Record blocks, not whole packets, and query for parts of a known document; \
+                     stuffing every eight bytes defeats both.",
+            command: "`umbel net attribute STORE --document plans.pdf`",
             seconds: [2, 30],
             timed: false,
             parameters: &[DOCUMENTS, OTHERS],

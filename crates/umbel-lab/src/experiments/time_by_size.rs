@@ -30,15 +30,23 @@ impl Experiment for TimeBySize {
     fn about(&self) -> About {
         About {
             id: "E16",
+            chapter: Chapter::Hashing,
             title: "Time by size: the caches, not the formulas, make large filters slow",
-            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus), section on complexity",
-            claim: "The time of a lookup is said not to depend on the number of bits, since all memory is equally far away, nor on the \
-                    number of keys, since the share of set bits is always the same.",
-            set_up: "Lookups of members with seven hash functions in filters from 16 KiB to 256 MiB (full: 1 GiB, if a quarter of the free \
-                     memory is enough), which have as many keys as fill half of them, at most a million. Then lookups of strangers \
-                     and members in filters that were made for 1000 to 10 million keys (full: 100 million) and 1 %. Other keys in \
-                     each round, hashed beforehand; medians over rounds in which all take turns. Probes of strangers are \
-                     counted, in filters made for their keys and in one that is asked before it is full and after.",
+            sources: &[SCHIERZ],
+            claim: "Schierz 2022 (section on complexity) says that the time of a lookup depends \
+                    neither on the number of bits, since all memory is equally far away, nor on \
+                    the number of keys, since the share of set bits is always the same.",
+            set_up: "Lookups of members with seven hash functions in filters from 16 KiB to 256 \
+                     MiB (full: 1 GiB, if a quarter of the free memory is enough), each with \
+                     enough keys to fill half of its bits, at most a million. Then lookups of \
+                     strangers and members in filters made for 1000 to 10 million keys (full: 100 \
+                     million) at 1 %. Each round uses other keys, hashed beforehand; times are \
+                     medians over rounds in which all take turns. Probes of strangers are counted, \
+                     in filters made for their keys and in one that is queried before it is full \
+                     and after.",
+            advice: "Once a filter is larger than the processor's caches, use the blocked kind and \
+                     query it in batches.",
+            command: "`umbel check`, which queries in batches; blocked is the default kind",
             seconds: [3, 15],
             timed: true,
             parameters: &[LARGEST, KEYS, ROUNDS],
@@ -62,10 +70,12 @@ impl Experiment for TimeBySize {
         }
         findings.add(times);
         findings.add(caches);
-        findings.verdict = "A stranger costs two probes in every filter that holds as many keys as it was made for, and fewer in one that does \
-                            not yet. But a probe is not equally dear everywhere: once the filter is larger than the caches, \
-                            lookups one by one take longer. A blocked filter, asked in batches, feels it least."
-            .into();
+        findings.verdict =
+            "A stranger costs two probes in every filter that holds as many keys as it was made \
+             for, and fewer in one that is not full yet. But a probe does not cost the same \
+             everywhere: once the filter is larger than the caches, lookups one by one take \
+             longer. A blocked filter, queried in batches, is affected least."
+                .into();
         Ok(findings)
     }
 }

@@ -19,13 +19,20 @@ impl Experiment for DictionaryAttack {
     fn about(&self) -> About {
         About {
             id: "E12-vault",
+            chapter: Chapter::Privacy,
             title: "A server that guesses words",
-            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus); Goh 2003",
-            claim: "A server can search encrypted documents by a Bloom filter of the words of each, and learns nothing of them.",
-            set_up: "Documents of 300 words, drawn from a dictionary of 4000. Each has a plain filter, whose hash everybody knows, and an \
-                     index with secret keys (Z-IDX), filled up to as many words as there may be. The server has both, and the \
-                     dictionary, and no key. It asks the plain filter for every word. Of the index it knows all but the keys, so it \
-                     makes up some and asks with those.",
+            sources: &[SCHIERZ, GOH],
+            claim: "A server can search encrypted documents by a Bloom filter of the words of \
+                    each, and learns nothing about them.",
+            set_up: "Documents of 300 words, drawn from a dictionary of 4000. Each has a plain \
+                     filter, whose hash everybody knows, and an index with secret keys (Z-IDX), \
+                     padded to the largest number of words. The server has both, and the \
+                     dictionary, but no key. It queries the plain filter for every word. About the \
+                     index it knows everything but the keys, so it makes up keys and queries with \
+                     those.",
+            advice: "Never hand out a plain filter of confidential words; use an index with secret \
+                     keys, and know that each search still reveals which documents match.",
+            command: "`umbel vault search`",
             seconds: [1, 7],
             timed: false,
             parameters: &[DICTIONARY, WORDS, DOCUMENTS],
@@ -141,11 +148,12 @@ impl Experiment for DictionaryAttack {
         let claim = "two indexes of the same words: bits in common, all pairs";
         bits.near(claim, shared, expected, 4.0 * variance.sqrt());
         findings.add(bits);
-        findings.verdict = "From a plain filter the server reads every word that is in its dictionary, with hardly a mistake, in \
-                            milliseconds: the encryption of the document protects nothing that a dictionary has. From the index with \
-                            keys it reads nothing: words of the document and others look the same to it, and so do two documents with \
-                            the same words. Once the owner asks for a word, the server learns which documents hold it, though not \
-                            which word it was."
+        findings.verdict = "From a plain filter the server reads every word that is in its dictionary, with \
+             hardly a mistake, in milliseconds: encryption of the document protects nothing that a \
+             dictionary contains. From the index with keys it reads nothing: words of the document \
+             and others look the same to it, and so do two documents with the same words. Once the \
+             owner searches for a word, the server learns which documents contain it, but not \
+             which word it was."
             .into();
         Ok(findings)
     }

@@ -109,14 +109,19 @@ impl Experiment for WorkedExamples {
     fn about(&self) -> About {
         About {
             id: "E1b",
+            chapter: Chapter::Sizing,
             title: "The worked examples, bit by bit",
-            source: "Jambura et al. 2026 (Bloom Filter); Schierz 2022 (Wie zuverlässig ist Probabilismus); \
-                     Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "A few cells, a few keys: the arrays after each step, the certain noes, the false positives, the deletion \
-                    that loses a key, the blocks that are found and the words of the Bloomier table are those of the \
-                    sources.",
-            set_up: "Each example runs step by step with its own positions; where the text gives none, with ours. \
-                     `umbel lab trace` prints and draws them.",
+            sources: &[JAMBURA, SCHIERZ, HONOROFF],
+            claim: "With a few cells and a few keys, everything can be followed by hand: the array \
+                    after each step, the certain noes, the false positives, the deletion that \
+                    loses a key, the blocks that are found, and the words of the Bloomier table. \
+                    The sources print all of them.",
+            set_up: "Each example runs step by step with the positions that the source gives, or \
+                     with our own where it gives none. `umbel lab trace` prints and draws the \
+                     examples.",
+            advice: "To explain a filter to somebody, print an example; never delete a key from a \
+                     plain filter by clearing its bits.",
+            command: "`umbel lab trace search`; for a key of your own filter, `umbel why`",
             seconds: [1, 1],
             timed: false,
             parameters: &[],
@@ -149,11 +154,13 @@ impl Experiment for WorkedExamples {
         for example in DRAWN.iter().filter_map(|name| find(name)) {
             findings.traces.push(example.run()?);
         }
-        findings.verdict = "Every array and answer was computed again. In the first example 5 is refused by position 5; Jambura \
-                            et al. 2026 name position 2, where a 1 stands. Bits are shared, so a key cannot be removed by \
-                            clearing its bits; with counters it can, until one overflows. Blocks at the edges of a string, and \
-                            blocks of different packets, make hits that are none."
-            .into();
+        findings.verdict =
+            "Every array and answer was computed again. In the first example position 5 rejects \
+             the key 5; Jambura et al. 2026 name position 2, which holds a 1. Bits are shared, so \
+             clearing the bits of a key does not remove it safely; counters make removal safe \
+             until one of them overflows. Blocks at the edges of a string, and blocks of different \
+             packets, produce false hits."
+                .into();
         Ok(findings)
     }
 }

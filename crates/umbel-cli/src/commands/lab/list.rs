@@ -1,12 +1,12 @@
-//! `umbel lab list`: what there is to be reproduced.
+//! `umbel lab list`: the experiments, chapter by chapter.
 
 use crate::report::{Columns, Rows};
 use crate::terminal::output;
 use anyhow::Result;
 use std::process::ExitCode;
-use umbel_lab::Parameter;
+use umbel_lab::{Chapter, Parameter};
 
-/// Name the experiments: id, title, source, and about how many seconds each takes, quick and full
+/// List the experiments by chapter: id, title, advice, command, sources, and seconds of a quick and a full run
 #[derive(clap::Args)]
 pub struct Args {
     /// Name what `lab run --set` can set: parameter, what it is, its value, quick and full, and from where to where it may be
@@ -18,18 +18,28 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.parameters {
         output::text(parameters())?;
     } else {
-        output::text(experiments())?;
+        for (number, chapter) in Chapter::ALL.into_iter().enumerate() {
+            let blank = if number > 0 { "\n" } else { "" };
+            output::text(format_args!(
+                "{blank}{}: {}\n\n{}",
+                chapter.title(),
+                chapter.question(),
+                experiments(chapter)
+            ))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn experiments() -> Rows {
+fn experiments(chapter: Chapter) -> Rows {
     let mut rows = Rows::default();
-    for experiment in umbel_lab::all() {
-        let about = experiment.about();
+    let all = umbel_lab::all().into_iter().map(|experiment| experiment.about());
+    for about in all.filter(|about| about.chapter == chapter) {
         let [quick, full] = about.seconds;
         rows.add(about.id, about.title);
-        rows.add("", format!("{}; {quick} s, in full {full} s", about.source));
+        rows.add("", format!("In practice: {}", about.advice));
+        rows.add("", format!("Command: {}", about.command.replace('`', "")));
+        rows.add("", format!("{}; {quick} s, in full {full} s", about.source()));
     }
     rows
 }
