@@ -89,8 +89,8 @@ impl Criterion {
         Criterion::new(claim, f64::from(u8::from(holds)), text.into(), "true".into(), holds)
     }
 
-    /// A count of rare events follows its law, whose mean is known within the share `slack`: neither
-    /// tail is rarer than four standard deviations of a normal law.
+    /// A count of rare events follows its law, whose mean is known within the share `slack`:
+    /// neither tail is rarer than four standard deviations of a normal law.
     ///
     /// ```
     /// use umbel_lab::{Criterion, Law};
@@ -116,16 +116,16 @@ impl Criterion {
         Criterion::at_least(claim, count as f64, law.lower_bound() as f64)
     }
 
-    /// The share of successful trials agrees with the expected one within the share `slack` of it, by
-    /// the binomial law of the count.
+    /// The share of successful trials agrees with the expected one within the share `slack` of it,
+    /// by the binomial law of the count.
     pub fn share(claim: impl Into<String>, count: u64, trials: u64, expected: f64, slack: f64) -> Criterion {
         let counts = Law::Binomial { trials, probability: expected }.two_sided(slack);
         let share = |count: u64| count as f64 / trials as f64;
         Criterion::between(claim, share(count), share(*counts.start()), share(*counts.end()))
     }
 
-    /// A measured rate agrees with the expected one within the share `slack` of it and chance. Rates of
-    /// rare events are judged by the binomial law of their count.
+    /// A measured rate agrees with the expected one within the share `slack` of it and chance.
+    /// Rates of rare events are judged by the binomial law of their count.
     pub fn rate(claim: impl Into<String>, measured: &Rate, expected: f64, slack: f64) -> Criterion {
         let trials = measured.builds * measured.queries;
         if (Law::Binomial { trials, probability: expected }).is_rare() {
@@ -145,8 +145,8 @@ impl Criterion {
         Criterion { claim: claim.into(), measured, expected, holds, shows: None, timed: false, text }
     }
 
-    /// Creates a criterion that compares the measured value with bounds. Three significant digits are
-    /// shown, and more where rounding would hide on which side of a bound the value is.
+    /// Creates a criterion that compares the measured value with bounds. Three significant digits
+    /// are shown, and more where rounding would hide on which side of a bound the value is.
     fn compared(
         claim: impl Into<String>,
         measured: f64,
@@ -255,8 +255,8 @@ fn places(value: f64, digits: i32) -> i32 {
     if value == 0.0 || !value.is_finite() { 0 } else { digits - 1 - value.abs().log10().floor() as i32 }
 }
 
-/// Returns the decimal places of a value that is known within `tolerance`: two significant digits of
-/// the tolerance, but three to six of the value.
+/// Returns the decimal places of a value that is known within `tolerance`: two significant digits
+/// of the tolerance, but three to six of the value.
 fn digits(value: f64, tolerance: f64) -> usize {
     let wanted = places(tolerance, 2);
     let shown = if value == 0.0 { wanted } else { wanted.clamp(places(value, 3), places(value, 6)) };

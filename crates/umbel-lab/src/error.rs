@@ -120,7 +120,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // This error has the message of the inner one, so it also has the cause of the inner one.
+            // This error has the message of the inner one, so it also has the cause of the inner
+            // one.
             Error::Filter(error) => error.source(),
             Error::Net(error) => error.source(),
             Error::Text(error) => error.source(),

@@ -1,8 +1,8 @@
 //! The keys of experiments: disjoint members and strangers, the same in every run.
 
-/// A bijection of the 64-bit numbers (the "moremur" variant of the Murmur finaliser) that is unrelated
-/// to the hashes of the library. A filter must not be measured with keys that its own hash has made
-/// uniform.
+/// A bijection of the 64-bit numbers (the "moremur" variant of the Murmur finaliser) that is
+/// unrelated to the hashes of the library. A filter must not be measured with keys that its own
+/// hash has made uniform.
 pub(crate) fn mix(x: u64) -> u64 {
     let x = (x ^ x >> 27).wrapping_mul(0x3c79_ac49_2ba7_b653);
     let x = (x ^ x >> 33).wrapping_mul(0x1c69_b3f7_4ac4_ae35);

@@ -1,16 +1,16 @@
-//! The lab: tables, curves and claims of the literature on Bloom filters, reproduced with umbel's own
-//! filters, judged and drawn.
+//! The lab: tables, curves and claims of the literature on Bloom filters, reproduced with umbel's
+//! own filters, judged and drawn.
 //!
 //! # What an experiment is
 //!
-//! An [`Experiment`] is a claim of the literature and the code that tests it. Its [`About`] names the
-//! claim, the works that make it, the set-up, the chapter of the report and what to do with the
-//! result. Its `run` returns [`Findings`]: tables, charts, and [`Criterion`]s that hold or do not. An
-//! experiment whose criteria all hold confirms its claim, or the correction of a wrong one; each
+//! An [`Experiment`] is a claim of the literature and the code that tests it. Its [`About`] names
+//! the claim, the works that make it, the set-up, the chapter of the report and what to do with the
+//! result. Its `run` returns [`Findings`]: tables, charts, and [`Criterion`]s that hold or do not.
+//! An experiment whose criteria all hold confirms its claim, or the correction of a wrong one; each
 //! [`Erratum`] of a source document points to the criteria that show it.
 //!
-//! [`all`] lists the experiments, [`run`] runs them, and [`report`] writes the page with their charts,
-//! criteria and tables. `umbel lab run` does both.
+//! [`all`] lists the experiments, [`run`] runs them, and [`report`] writes the page with their
+//! charts, criteria and tables. `umbel lab run` does both.
 //!
 //! ```
 //! use umbel_lab::{Lab, Scale, find};
@@ -22,16 +22,17 @@
 //!
 //! # How to write one
 //!
-//! Add a file to `experiments/` and a line to the list in `experiments/mod.rs`. Describe each number
-//! once, with a [`Sweep`]: a row of a sweep becomes a row of the table, points of the chart and
-//! criteria. [`Judge`] adds criteria that do not belong to a row. Numbers that a reader may want to
-//! change are [`Parameter`]s, with one default for quick runs and one for full runs.
+//! Add a file to `experiments/` and a line to the list in `experiments/mod.rs`. Describe each
+//! number once, with a [`Sweep`]: a row of a sweep becomes a row of the table, points of the chart
+//! and criteria. [`Judge`] adds criteria that do not belong to a row. Numbers that a reader may
+//! want to change are [`Parameter`]s, with one default for quick runs and one for full runs.
 //!
 //! ```
 //! use umbel::{Bloom, Standard, sizing::rate};
 //! use umbel_lab::{Axis, Findings, Lab, Parameter, Result, Scale, Sweep, measure};
 //!
-//! const KEYS: Parameter = Parameter::count("n", "keys in a filter", [1000, 100_000], [100, 1_000_000]);
+//! const KEYS: Parameter =
+//!     Parameter::count("n", "keys in a filter", [1000, 100_000], [100, 1_000_000]);
 //!
 //! // The `run` of an experiment: the measured rate agrees with the formula, whatever k is.
 //! fn run(lab: &Lab) -> Result<Findings> {
@@ -62,13 +63,13 @@
 //!
 //! # Chance
 //!
-//! Measurements depend only on the seed, not on the number of threads. Keys are generated from counters
-//! by a bijection that has nothing in common with the hashes of the library, and members and strangers
-//! are disjoint by construction ([`Keys`]).
+//! Measurements depend only on the seed, not on the number of threads. Keys are generated from
+//! counters by a bijection that has nothing in common with the hashes of the library, and members
+//! and strangers are disjoint by construction ([`Keys`]).
 //!
-//! Tolerances are four standard errors, or the exact tail of a count at the same confidence ([`Law`]),
-//! so one criterion in sixteen thousand fails by chance. To see whether a tolerance is right, run all
-//! experiments with many seeds:
+//! Tolerances are four standard errors, or the exact tail of a count at the same confidence
+//! ([`Law`]), so one criterion in sixteen thousand fails by chance. To see whether a tolerance is
+//! right, run all experiments with many seeds:
 //!
 //! ```sh
 //! for seed in $(seq 20); do umbel lab run all --seed $seed --out lab-$seed || true; done

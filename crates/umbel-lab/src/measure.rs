@@ -33,10 +33,10 @@ impl Rate {
         self.mean * (self.builds * self.queries) as f64 >= 5.0
     }
 
-    /// Returns four standard errors of the mean if the true rate is `rate`: the deviation that chance
-    /// explains. The counting error follows from the rate. The further variation between filters is
-    /// estimated from the filters, but limited to a tenth of the rate: filters that differ by more are
-    /// broken, and must not widen their own tolerance.
+    /// Returns four standard errors of the mean if the true rate is `rate`: the deviation that
+    /// chance explains. The counting error follows from the rate. The further variation between
+    /// filters is estimated from the filters, but limited to a tenth of the rate: filters that
+    /// differ by more are broken, and must not widen their own tolerance.
     pub fn chance(&self, rate: f64) -> f64 {
         let counting = rate * (1.0 - rate) / self.queries as f64;
         let between = (self.deviation.powi(2) - counting).clamp(0.0, (0.1 * rate).powi(2));
@@ -148,11 +148,12 @@ impl<'a, T> Turns<'a, T> {
     }
 }
 
-/// A participant of a [`race`]: runs a round of operations and returns a number that depends on all of them.
+/// A participant of a [`race`]: runs a round of operations and returns a number that depends on all
+/// of them.
 pub type Contestant<'a> = Box<dyn FnMut() -> u64 + 'a>;
 
-/// Times contestants of `operations` operations each. They take turns, so that other load on the machine
-/// affects all of them equally. The first round, which fills the caches, is not counted.
+/// Times contestants of `operations` operations each. They take turns, so that other load on the
+/// machine affects all of them equally. The first round, which fills the caches, is not counted.
 ///
 /// ```
 /// use umbel_lab::measure::race;
@@ -172,8 +173,8 @@ pub fn race(rounds: usize, operations: u64, mut contestants: Vec<Contestant<'_>>
     taken.into_iter().map(Time::from_rounds).collect()
 }
 
-/// Runs a round of `operations` operations once and returns the nanoseconds per operation. The result
-/// goes through a black box, so that the compiler cannot remove the work.
+/// Runs a round of `operations` operations once and returns the nanoseconds per operation. The
+/// result goes through a black box, so that the compiler cannot remove the work.
 pub fn once<T>(operations: u64, round: impl FnOnce() -> T) -> f64 {
     let start = Instant::now();
     std::hint::black_box(round());

@@ -20,8 +20,8 @@ impl Outcome {
     }
 }
 
-/// Runs experiments and calls `done` after each. The outcomes have the order of the experiments and do
-/// not depend on the number of threads, times aside.
+/// Runs experiments and calls `done` after each. The outcomes have the order of the experiments and
+/// do not depend on the number of threads, times aside.
 pub fn run(
     experiments: &[Box<dyn Experiment>],
     lab: &Lab,

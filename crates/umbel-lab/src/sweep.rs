@@ -1,7 +1,7 @@
 //! Sweeps: a measurement that is repeated for several values of a parameter, described once.
 //!
-//! A row of a sweep names each number once, and yields the row of the table, the points of the chart
-//! and the criteria:
+//! A row of a sweep names each number once, and yields the row of the table, the points of the
+//! chart and the criteria:
 //!
 //! ```
 //! use umbel_lab::{Axis, Findings, Sweep};
@@ -28,11 +28,11 @@
 //! assert!(findings.criteria.iter().all(|criterion| criterion.holds));
 //! ```
 //!
-//! [`value`](Point::value) and its relatives put a number into a column. The calls that follow, up to
-//! the next number, draw it ([`line`](Point::line) for theory, [`dots`](Point::dots) for measurements,
-//! with bars if the number has a spread) and judge it ([`near`](Point::near),
-//! [`at_most`](Point::at_most)). Columns and series appear in the order of their first use. A row that
-//! does not mention a column leaves its cell empty.
+//! [`value`](Point::value) and its relatives put a number into a column. The calls that follow, up
+//! to the next number, draw it ([`line`](Point::line) for theory, [`dots`](Point::dots) for
+//! measurements, with bars if the number has a spread) and judge it ([`near`](Point::near),
+//! [`at_most`](Point::at_most)). Columns and series appear in the order of their first use. A row
+//! that does not mention a column leaves its cell empty.
 
 use crate::criterion::added;
 use crate::measure::{Rate, Time};
@@ -315,7 +315,8 @@ impl Point<'_> {
         self
     }
 
-    /// Requires that the rate agrees with the expected one within the share `slack` of it and chance.
+    /// Requires that the rate agrees with the expected one within the share `slack` of it and
+    /// chance.
     pub fn agrees(self, claim: impl Into<String>, expected: f64, slack: f64) -> Self {
         match &self.rate {
             Some(rate) => self.sweep.judge(Criterion::rate(claim, rate, expected, slack)),

@@ -5,8 +5,8 @@ use crate::{Error, Result};
 /// A table of an experiment; the report writes it to a CSV file of the same name.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Name of the file, without its extension. Tables of times have `time` in their name, because they
-    /// differ from run to run.
+    /// Name of the file, without its extension. Tables of times have `time` in their name, because
+    /// they differ from run to run.
     pub name: String,
     /// Names of the columns.
     pub columns: Vec<String>,

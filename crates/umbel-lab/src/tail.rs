@@ -1,8 +1,8 @@
 //! Exact tail probabilities of counts.
 //!
-//! A count of rare events is not normally distributed. If an event is expected 0.03 times, four standard
-//! deviations are 0.7, and a single occurrence, which happens in three runs of a hundred, lies outside.
-//! The exact law of the count gives the counts that chance explains.
+//! A count of rare events is not normally distributed. If an event is expected 0.03 times, four
+//! standard deviations are 0.7, and a single occurrence, which happens in three runs of a hundred,
+//! lies outside. The exact law of the count gives the counts that chance explains.
 //!
 //! ```
 //! use umbel_lab::Law;
@@ -13,8 +13,8 @@
 
 use std::ops::RangeInclusive;
 
-/// The probability that a normal variable is more than four standard deviations from its mean. Counts
-/// are judged at the same confidence.
+/// The probability that a normal variable is more than four standard deviations from its mean.
+/// Counts are judged at the same confidence.
 pub const FOUR_SIGMA: f64 = 6.334e-5;
 
 /// The expected count from which on a normal law is as good as the exact one.
@@ -61,8 +61,8 @@ impl Law {
         self.terms().skip_while(|(i, _)| *i < count).map(|(_, term)| term).sum::<f64>().min(1.0)
     }
 
-    /// Returns the counts for which neither tail is rarer than half of [`FOUR_SIGMA`]. The mean is known
-    /// within the share `slack` of it.
+    /// Returns the counts for which neither tail is rarer than half of [`FOUR_SIGMA`]. The mean is
+    /// known within the share `slack` of it.
     pub fn two_sided(self, slack: f64) -> RangeInclusive<u64> {
         let [low, high] = [1.0 - slack, 1.0 + slack].map(|factor| self.scaled(factor));
         low.lowest(FOUR_SIGMA / 2.0)..=high.highest(FOUR_SIGMA / 2.0)
@@ -88,7 +88,8 @@ impl Law {
         self.highest(FOUR_SIGMA)
     }
 
-    /// Returns the smallest count such that the probability of at most that many events reaches `tail`.
+    /// Returns the smallest count such that the probability of at most that many events reaches
+    /// `tail`.
     fn lowest(self, tail: f64) -> u64 {
         let mut sum = 0.0;
         let reaches = |(count, term): (u64, f64)| {
@@ -98,7 +99,8 @@ impl Law {
         self.terms().find_map(reaches).unwrap_or_default()
     }
 
-    /// Returns the largest count such that the probability of at least that many events reaches `tail`.
+    /// Returns the largest count such that the probability of at least that many events reaches
+    /// `tail`.
     fn highest(self, tail: f64) -> u64 {
         let terms: Vec<(u64, f64)> = self.terms().collect();
         let mut sum = 0.0;
@@ -110,8 +112,8 @@ impl Law {
         terms.iter().rev().find_map(reaches).unwrap_or_default()
     }
 
-    /// Returns the probability of each count, from zero up to where it vanishes. Each term follows from
-    /// the previous one by their ratio; logarithms keep the first terms from underflowing.
+    /// Returns the probability of each count, from zero up to where it vanishes. Each term follows
+    /// from the previous one by their ratio; logarithms keep the first terms from underflowing.
     fn terms(self) -> impl Iterator<Item = (u64, f64)> {
         let (none, end) = match self {
             Law::Binomial { trials, probability } => (trials as f64 * (-probability).ln_1p(), trials),
@@ -123,8 +125,8 @@ impl Law {
             }
             Law::Poisson { mean } => mean / next as f64,
         };
-        // If success is certain, the only possible count is `end`, which the ratios cannot reach from
-        // zero.
+        // If success is certain, the only possible count is `end`, which the ratios cannot reach
+        // from zero.
         let certain = matches!(self, Law::Binomial { probability, .. } if probability >= 1.0);
         let first = if certain { (end, 0.0) } else { (0, if end == 0 { 0.0 } else { none }) };
         let following =

@@ -1,5 +1,5 @@
-//! Payloads for experiments about attribution: generated, recorded, and searched exactly, so that the
-//! true carriers of an excerpt are known.
+//! Payloads for experiments about attribution: generated, recorded, and searched exactly, so that
+//! the true carriers of an excerpt are known.
 
 use crate::{Error, Lab, Result};
 use std::net::{IpAddr, Ipv4Addr};

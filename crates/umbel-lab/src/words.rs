@@ -23,8 +23,8 @@ pub struct WordsReport {
     pub positives: u64,
     /// Rate by the classic formula for m, n and k.
     pub computed: f64,
-    /// Number of hash functions and computed rate with k rounded to the nearest number, if that rate is
-    /// lower.
+    /// Number of hash functions and computed rate with k rounded to the nearest number, if that
+    /// rate is lower.
     pub rounded: Option<(u32, f64)>,
 }
 
@@ -35,8 +35,8 @@ impl WordsReport {
     }
 }
 
-/// Inserts the words into a standard filter for the rate `p`, with m and k both rounded up, and looks up
-/// `queries` different random words, none of which is in the list.
+/// Inserts the words into a standard filter for the rate `p`, with m and k both rounded up, and
+/// looks up `queries` different random words, none of which is in the list.
 ///
 /// ```
 /// let list: Vec<String> = (0..1000).map(|number| format!("word {number}")).collect();

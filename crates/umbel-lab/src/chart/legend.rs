@@ -8,7 +8,8 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 const ROW: i32 = 22;
-/// Approximate width of a letter. An entry has a sample of its mark before the text and a gap after it.
+/// Approximate width of a letter. An entry has a sample of its mark before the text and a gap after
+/// it.
 const LETTER: i32 = 7;
 const SAMPLE: i32 = 26;
 const GAP: i32 = 22;

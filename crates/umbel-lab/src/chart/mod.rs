@@ -63,7 +63,8 @@ pub enum Mark {
     Dots,
     /// Joined dots: measurements whose order matters.
     Path,
-    /// Dots with the label beside the first of them instead of in the legend: many items that are compared.
+    /// Dots with the label beside the first of them instead of in the legend: many items that are
+    /// compared.
     Named,
 }
 

@@ -18,8 +18,8 @@ impl Names {
         Names { taken: dots.map(|(x, y)| [x - 4, y - 4, x + 4, y + 4]).collect(), between }
     }
 
-    /// Reserves an area for a name. Returns its offset from the dot and, if the name is not right beside
-    /// the dot, the end of a line that ties the two.
+    /// Reserves an area for a name. Returns its offset from the dot and, if the name is not right
+    /// beside the dot, the end of a line that ties the two.
     pub fn place(&mut self, name: &str, (x, y): (i32, i32)) -> ((i32, i32), Option<(i32, i32)>) {
         let wide = (name.chars().count() as f64 * LETTER) as i32;
         let (right, left, middle) = (7, -7 - wide, -wide / 2);

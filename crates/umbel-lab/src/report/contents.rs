@@ -33,9 +33,9 @@ pub fn opening(lab: &Lab, outcomes: &[Outcome]) -> io::Result<String> {
         .iter()
         .fold(String::new(), |text, (name, value)| text + &format!(", {name} = {}", short(*value)));
     let mut content = format!(
-        "<h1>umbel lab</h1><p>Tables, curves and claims of the literature on Bloom filters, reproduced \
-         with umbel's own filters.</p><p class=\"verdict\">{} <span class=\"faint\">A {} run with seed \
-         {}{changed}.</span></p>",
+        "<h1>umbel lab</h1><p>Tables, curves and claims of the literature on Bloom filters, \
+         reproduced with umbel's own filters.</p><p class=\"verdict\">{} <span class=\"faint\">A \
+         {} run with seed {}{changed}.</span></p>",
         summary(outcomes),
         scale(lab),
         lab.seed,
@@ -62,8 +62,8 @@ pub fn opening(lab: &Lab, outcomes: &[Outcome]) -> io::Result<String> {
         content.push_str("</ul></div>");
     }
     content.push_str(
-        "<div><h4>Appendix</h4><ul><li><a href=\"textbooks.html\">What the textbooks get wrong</a></li>\
-         <li><a href=\"#references\">References</a></li></ul></div></div></nav>",
+        "<div><h4>Appendix</h4><ul><li><a href=\"textbooks.html\">What the textbooks get \
+         wrong</a></li><li><a href=\"#references\">References</a></li></ul></div></div></nav>",
     );
     Ok(content + TERMS)
 }
@@ -86,8 +86,8 @@ fn summary(outcomes: &[Outcome]) -> String {
     )
 }
 
-/// Returns small pictures that link to their experiments: the featured charts, and others if fewer of
-/// those were run.
+/// Returns small pictures that link to their experiments: the featured charts, and others if fewer
+/// of those were run.
 fn pictures(outcomes: &[Outcome]) -> io::Result<String> {
     let charts = || {
         outcomes.iter().flat_map(|outcome| {
@@ -133,8 +133,8 @@ pub fn references(outcomes: &[Outcome]) -> String {
     all.sort_unstable_by_key(|reference| reference.cite.to_lowercase());
     all.dedup();
     let mut list = String::from(
-        "<h2 id=\"references\">References</h2><p class=\"faint\">docs/references.md lists these works by \
-         subject, with their DOIs.</p><ul>",
+        "<h2 id=\"references\">References</h2><p class=\"faint\">docs/references.md lists these \
+         works by subject, with their DOIs.</p><ul>",
     );
     for Reference { key, cite, entry } in all {
         let (cite, entry) = (escaped(cite), escaped(entry));
@@ -144,9 +144,10 @@ pub fn references(outcomes: &[Outcome]) -> String {
 }
 
 /// Glossary of the page.
-const TERMS: &str = "<details><summary>Terms</summary><p>A <b>member</b> is a key that was inserted, \
-    a <b>stranger</b> is one that was not. The <b>rate</b> is the share of strangers that a filter says \
-    yes to. A <b>build</b> is one filter with its own hash, members and strangers; figures are means of \
-    several builds. The <b>tolerance</b> of a criterion is stated with it, or is four standard errors: \
-    <b>chance</b> exceeds it once in sixteen thousand runs. Counts of rare events are judged by their \
-    exact law at the same confidence. <b>Printed</b> values are those of a source.</p></details>";
+const TERMS: &str = "<details><summary>Terms</summary><p>A <b>member</b> is a key that was \
+    inserted, a <b>stranger</b> is one that was not. The <b>rate</b> is the share of strangers \
+    that a filter says yes to. A <b>build</b> is one filter with its own hash, members and \
+    strangers; figures are means of several builds. The <b>tolerance</b> of a criterion is stated \
+    with it, or is four standard errors: <b>chance</b> exceeds it once in sixteen thousand runs. \
+    Counts of rare events are judged by their exact law at the same confidence. <b>Printed</b> \
+    values are those of a source.</p></details>";

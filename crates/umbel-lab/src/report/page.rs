@@ -25,8 +25,8 @@ pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Returns text as HTML: code between backticks is marked, powers are raised, and a per cent sign stays
-/// on the line of its number.
+/// Returns text as HTML: code between backticks is marked, powers are raised, and a per cent sign
+/// stays on the line of its number.
 pub fn prose(text: &str) -> String {
     let mut html = String::new();
     let text = code(&escaped(text).replace(" %", "&nbsp;%"));
@@ -75,7 +75,7 @@ const STYLE: &str = "\
     figure svg,.card svg{filter:invert(.9) hue-rotate(180deg)}}\
     body{font:17px/1.55 system-ui,sans-serif;max-width:64rem;margin:auto;padding:1rem;\
     color:var(--text);background:var(--page)}\
-    p,dl,details,figure,h3,ul{max-width:48rem}\
+    p,dl,figure,h3,ul{max-width:48rem}\
     h1{font-size:1.8rem;margin:.4rem 0 .2rem}\
     h2{font-size:1.5rem;margin:3.5rem 0 .3rem;border-top:2px solid var(--accent);padding-top:.6rem}\
     nav h2{margin-top:1.6rem;font-size:1.25rem}\
