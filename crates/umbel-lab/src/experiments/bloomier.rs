@@ -1,4 +1,4 @@
-//! E10: the Bloomier filter: its worked example, how much room it needs, and why it has masks.
+//! E10: the Bloomier filter: its worked example, its size, and the purpose of its masks.
 
 use super::prelude::*;
 use crate::trace::elements;
@@ -9,7 +9,7 @@ use umbel::{Bloomier, Digest, Hasher, Spec};
 
 pub struct Values;
 
-/// Cells in `k` equal segments.
+/// Returns the cells of a digest, one in each of `k` equal segments.
 fn neighbours(digest: Digest, k: u64, segment: u64) -> Vec<usize> {
     (0..k).zip(digest.stream()).map(|(i, x)| (i * segment + reduce(x, segment)) as usize).collect()
 }
@@ -61,7 +61,7 @@ fn example(findings: &mut Findings) {
     );
     let all = elements.iter().all(|element| lookup(&table, element) == element.value);
     findings.that("all four keys find their values", all);
-    // The printed update adds the key's own cell as well, which is right only where that still holds 0.
+    // The printed update also adds the key's own cell, which is right only while that holds 0.
     let written_over = |own_cell_too: bool| {
         let mut table = table.clone();
         for matched in &order {
@@ -73,7 +73,7 @@ fn example(findings: &mut Findings) {
         }
         elements.iter().filter(|element| lookup(&table, element) == !element.value & 0xff).count() as f64
     };
-    let claim = "keys that find their new values if the table is written over, own cells";
+    let claim = "keys that find their new values after the table is overwritten, own cells";
     findings.near(format!("{claim} added"), written_over(true), 0.0, 0.0).shows("e52");
     findings.near(format!("{claim} left out"), written_over(false), 4.0, 0.0).shows("e52");
 }
@@ -82,7 +82,7 @@ fn thresholds(lab: &Lab, findings: &mut Findings) {
     let (keys, tries) = (20_000u64, lab.either(6, 40));
     let mut sweep = Sweep::new("thresholds").chart(
         "thresholds",
-        "How many tables of 20 000 keys can be solved",
+        "Tables of 20 000 keys that can be solved",
         Axis::linear("cells per key"),
         Axis::linear("share that can be solved"),
     );
@@ -102,7 +102,7 @@ fn thresholds(lab: &Lab, findings: &mut Findings) {
             });
             let share = solved.count() as f64 / tries as f64;
             let (none, all) = if k == 3 { (1.20, 1.25) } else { (1.27, 1.32) };
-            let claim = format!("k = {k}: solved with {ratio} cells per key");
+            let claim = format!("k = {k}: share of tables solved with {ratio} cells per key");
             sweep
                 .at(*ratio)
                 .cell("k", k)
@@ -142,30 +142,31 @@ fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
         .row()
         .cell("masks", "with")
         .value("rate", masked, 6)
-        .near("strangers that get a value, in spite of masks", 4.0 / 256.0, tolerance)
+        .near("share of strangers that get a value, with masks", 4.0 / 256.0, tolerance)
         .shows("e58")
         .hidden(1.0 - masked)
-        .near("strangers that get none", 1.0 - 4.0 / 256.0, tolerance)
+        .near("share of strangers that get none, with masks", 1.0 - 4.0 / 256.0, tolerance)
         .shows("e50");
-    // Three cells that nobody has filled give 0, which is a value; other sums are as good as random.
+    // Three empty cells give 0, which is a value; other sums are random.
     let empty = 1.0 - 1.0 / 1.23;
     let expected = 4.0 / 256.0 + 252.0 / 256.0 * f64::powi(empty, 3);
     let chance = 4.0 * (expected / (20_000 * builds) as f64).sqrt();
-    let claim = "strangers that get a value from the same table if masks are left out";
-    // Tables have a few cells more than 1.23 for each key.
+    let claim = "share of strangers that get a value from the same table without masks";
+    // Tables have slightly more than 1.23 cells per key.
     let tolerance = chance + 0.03 * expected;
     sweep.row().cell("masks", "without").value("rate", plain, 6).near(claim, expected, tolerance);
     findings.add(sweep);
     Ok(())
 }
 
-/// The share of strangers that get a value from a table that was built with masks, if they are asked for without.
+/// Returns the share of strangers that get a value if a table that was built with masks is queried
+/// without.
 fn without_masks(lab: &Lab, hasher: &Hasher, keys: Keys, n: u64) -> f64 {
     let queries = 20_000;
     let strangers = lab.digests(hasher, &keys.strangers(queries));
     let members = lab.digests(hasher, &keys.members(n));
     let segment = (1.23 * n as f64 + 32.0) as u64 / 3;
-    // Other digests, until a table can be solved.
+    // Try other digests until a table can be solved.
     for salt in 0.. {
         let element = |digest: Digest, mask, value| Element {
             neighbours: neighbours(digest.salted(salt), 3, segment),

@@ -1,11 +1,12 @@
-//! E1c: the classic formula beside the exact rate of small filters.
+//! E1c: the classic formula and the exact rate of small filters.
 
 use super::prelude::*;
 use umbel::sizing::rate;
 
 pub struct ExactRate;
 
-/// m, n, k; exact with repeated bits, exact with different bits, the classic formula, its asymptotic form, the second order.
+/// m, n and k; the exact rate with repeated bits, the exact rate with distinct bits, the classic
+/// formula, its asymptotic form, and the second-order formula.
 const PRINTED: [(u64, u64, u32, [f64; 5]); 6] = [
     (10, 3, 3, [0.247_184_956_81, 0.251_076_967_59, 0.229_872_702, 0.208_982_173, 0.247_227_145]),
     (128, 16, 5, [0.022_539_072_954, 0.021_799_885_630, 0.021_986_968, 0.021_679_217, 0.022_538_143]),
@@ -16,7 +17,7 @@ const PRINTED: [(u64, u64, u32, [f64; 5]); 6] = [
 ];
 
 const NAMES: [&str; 5] =
-    ["exact, repeated bits", "exact, different bits", "classic", "asymptotic", "second order"];
+    ["exact, repeated bits", "exact, distinct bits", "classic", "asymptotic", "second order"];
 
 impl Experiment for ExactRate {
     fn about(&self) -> About {
@@ -52,7 +53,7 @@ impl Experiment for ExactRate {
                 rate::second_order(m, n, k)?,
             ];
             for ((name, printed), computed) in NAMES.iter().zip(printed).zip(computed) {
-                // To the last printed digit.
+                // As precise as the printed digits.
                 let tolerance = if name.starts_with("exact") { 1e-9 * printed.max(0.01) } else { 6e-10 };
                 formulas
                     .row()
@@ -66,8 +67,8 @@ impl Experiment for ExactRate {
             lab.either(&[4, 8, 16, 32, 64, 128, 256], &[4, 8, 16, 32, 64, 128, 256, 512, 1024]);
         let mut sweep = Sweep::new("ratio").chart(
             "ratio",
-            "What the classic formula says of the exact rate",
-            Axis::log("bits of the filter, 10 for each key"),
+            "The classic formula as a share of the exact rate",
+            Axis::log("bits of the filter, 10 per key"),
             Axis::linear("classic / exact"),
         );
         for n in sizes {
@@ -77,9 +78,9 @@ impl Experiment for ExactRate {
             point.value("classic_over_exact", ratio, 6).line("k = 7", 0);
         }
         let ratios: Vec<f64> = sweep.points("k = 7").iter().map(|point| point.1).collect();
-        let claim = "the classic formula is too low, and less so the larger the filter";
+        let claim = "the classic formula is too low, by less the larger the filter";
         sweep.that(claim, ratios.is_sorted_by(|one, next| one < next)).shows("e07");
-        sweep.at_most("it is never above the exact rate", ratios[ratios.len() - 1], 1.0);
+        sweep.at_most("classic formula / exact rate, at its largest", ratios[ratios.len() - 1], 1.0);
         findings.add(sweep);
         findings.verdict =
             "Filters of a few hundred bits need the exact formula; above ten thousand bits the \

@@ -1,4 +1,5 @@
-//! E9b: the groups of a space-code filter: how many are hit after a number of packets, and the estimate of that number.
+//! E9b: the groups of a space-code filter: how many are hit after a number of packets, and the
+//! estimate of that number.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -11,7 +12,7 @@ pub struct Groups;
 
 const GROUPS: u32 = 32;
 
-/// Numbers of groups, and the packets after which that many are expected to be found.
+/// Numbers of groups, each with the expected packets until that many are found.
 const COVERAGE: [(u32, f64); 9] = [
     (1, 1.0),
     (2, 2.032),
@@ -24,7 +25,8 @@ const COVERAGE: [(u32, f64); 9] = [
     (32, 129.87),
 ];
 
-/// Noise, groups found, most likely number of packets, and the number whose mean is that of the groups.
+/// Noise, groups found, most likely number of packets, and the number whose expected groups equal
+/// the groups found.
 const ESTIMATES: [(f64, u32, f64, f64); 10] = [
     (0.0, 1, 1.0, 1.00),
     (0.0, 8, 9.0, 9.06),
@@ -38,7 +40,8 @@ const ESTIMATES: [(f64, u32, f64, f64); 10] = [
     (0.05, 24, 42.0, 42.05),
 ];
 
-/// Packets of a flow; bias, relative spread, and the shares within a quarter and within a half of the truth.
+/// Packets of a flow; bias, relative spread, and shares within a quarter and within a half of the
+/// truth.
 const ACCURACY: [(u64, [f64; 4]); 6] = [
     (1, [-0.01, 0.39, 0.86, 0.86]),
     (5, [0.0, 0.15, 0.88, 0.995]),
@@ -92,19 +95,19 @@ fn formulas(findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("groups")
         .chart(
             "groups",
-            "Packets until so many of 32 groups are hit",
+            "Packets until a number of the 32 groups is hit",
             Axis::linear("groups"),
-            Axis::linear("packets, on average"),
+            Axis::linear("mean packets"),
         )
         .chart(
             "inaccuracy",
-            "How much one group more or less means",
+            "The error that one group more or less causes",
             Axis::linear("groups found, of 32"),
             Axis::log("relative error of one group"),
         );
     for theta in 1..=GROUPS {
         let error = inaccuracy(GROUPS, theta)?;
-        // When all are found, nothing is known of how many more packets there were.
+        // When all groups are found, the number of further packets is unknown.
         sweep
             .at(theta.into())
             .cell("groups_found", theta)
@@ -116,7 +119,7 @@ fn formulas(findings: &mut Findings) -> Result<()> {
             .line("R(θ), smallest at 20", 0);
     }
     let l = f64::from(GROUPS);
-    sweep.series("l ln l, as Honoroff 2006 has it", Mark::Dashes, 1, [(1.0, l * l.ln()), (l, l * l.ln())]);
+    sweep.series("l ln l, as in Honoroff 2006", Mark::Dashes, 1, [(1.0, l * l.ln()), (l, l * l.ln())]);
     for (theta, packets) in COVERAGE {
         let claim = format!("packets until {theta} groups are hit");
         findings.near(claim, coverage(GROUPS, theta)?, packets, 6e-3);
@@ -128,15 +131,15 @@ fn formulas(findings: &mut Findings) -> Result<()> {
     }
     let errors = sweep.points("R(θ), smallest at 20").iter();
     let best = errors.min_by(|one, other| one.1.total_cmp(&other.1)).map_or(0.0, |best| best.0);
-    findings.near("groups found where a level tells most", best, 20.0, 0.0);
+    findings.near("groups found where a level is most accurate", best, 20.0, 0.0);
     findings.add(sweep);
     Ok(())
 }
 
-/// How many packets it really takes until all groups are found.
+/// Counts the packets until all groups are found.
 fn collectors(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let keys = lab.either(1000, 10_000);
-    // As little noise as this, since noise would find groups too soon.
+    // Very little noise, since noise would complete the groups too early.
     let spec = Spec::new(keys * 200, 1e-6)?.with_hasher(lab.hasher(0));
     let mut filter = SpaceCode::build(&spec)?;
     let mut needed = Vec::new();
@@ -164,7 +167,8 @@ fn collectors(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Flows of the printed sizes, each in a filter that others have filled to the noise of the table.
+/// Measures flows of the printed sizes, each in a filter that others have filled to the noise of
+/// the table.
 fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let flows = lab.count(&FLOWS);
     let most = lab.either(1000, 10_000);
@@ -175,7 +179,7 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         Axis::linear("standard deviation of estimate / truth"),
     );
     for (number, (packets, printed)) in (1..).zip(ACCURACY).filter(|(_, row)| row.0 <= most) {
-        // Large flows are fewer, so that a run ends.
+        // Fewer large flows, to limit the time.
         let flows = flows.min(4_000_000 * lab.either(1, 10) / packets);
         let mut options = KindOptions::default();
         options.space_code.keys = Some(flows);
@@ -193,7 +197,8 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
             errors.iter().filter(|error| error.abs() <= limit).count() as f64 / errors.len() as f64
         };
         let Rate { mean: bias, deviation: spread, .. } = Rate::from_builds(&errors, 1);
-        // Of fewer flows, chance may do more: four standard deviations of a share of one half.
+        // With fewer flows chance has more influence: four standard deviations of a share of one
+        // half.
         let tolerance = f64::max(0.04, 2.0 / (errors.len() as f64).sqrt());
         let claim = |name: &str| format!("{name}, flows of {packets}");
         sweep

@@ -1,4 +1,5 @@
-//! E12-icarus: a filter in the header against loops, and how many packets it loses that are in none.
+//! E12-icarus: a filter in the header that detects loops, and the packets outside loops that it
+//! loses.
 
 use super::prelude::*;
 use crate::keys::mix;
@@ -8,7 +9,8 @@ use umbel_net::topology::Graph;
 
 pub struct Icarus;
 
-/// Bits, and the printed hops at which one packet in a thousand is lost: with one reprieve, and with two failures too.
+/// Bits, and the printed hops at which one packet in a thousand is lost: with one reprieve, and
+/// with one reprieve and two failures.
 const PRINTED: [(u32, f64, f64); 4] =
     [(32, 6.0, 28.0), (64, 10.0, 44.0), (128, 15.0, 68.0), (256, 28.0, 118.0)];
 
@@ -53,7 +55,7 @@ impl Experiment for Icarus {
         let mut findings = Findings::default();
         let mut sweep = Sweep::new("lost").chart(
             "lost",
-            "Packets in no loop that are lost, with two failures and one reprieve",
+            "Packets outside loops that are lost, with two failures and one reprieve",
             Axis::linear("hops"),
             Axis::log("share lost"),
         );
@@ -114,7 +116,7 @@ impl Experiment for Icarus {
     }
 }
 
-/// The share of packets that are lost by each hop.
+/// Measures the share of packets that are lost by each hop.
 fn measured(lab: &Lab, bits: u32, allowance: Allowance) -> Vec<f64> {
     match bits {
         32 => simulated::<1>(lab, allowance),
@@ -146,13 +148,13 @@ fn simulated<const W: usize>(lab: &Lab, allowance: Allowance) -> Vec<f64> {
         .collect()
 }
 
-/// Packets that run in a circle: the further rounds that they make.
+/// Counts the further rounds of packets in a loop.
 fn loops(lab: &Lab, findings: &mut Findings) {
     let allowance = Allowance { failures: 3, reprieves: 1 };
     let extra = |hops: u32, around: u32| f64::from(hops.saturating_sub(around)) / f64::from(around);
     let mut sweep = Sweep::new("rounds").chart(
         "rounds",
-        "Further rounds in a loop, at most, with three failures and one reprieve",
+        "Largest number of further rounds in a loop, with three failures and one reprieve",
         Axis::linear("interfaces in the loop"),
         Axis::log("rounds"),
     );
@@ -180,25 +182,24 @@ fn loops(lab: &Lab, findings: &mut Findings) {
             .hidden(bound)
             .line("bound", 0)
             .hidden(literature)
-            .dashes("literature: f + r (1 + f) / length", 1)
+            .dashes("published: f + r (1 + f) / length", 1)
             .value("most", extra(most, around), 3)
             .dots("measured, 256 bits, the longest of 200", 0)
             .value("bound", bound, 3)
             .value("literature", literature, 3)
             .value("time_to_live_64", (64.0 - x) / x, 3)
-            // A loop of one would hide the rest.
+            // A loop of one would stretch the axis.
             .when(around > 1, |point| point.line("time to live of 64", 6));
     }
     let claim = "no packet in a loop makes more hops than (1 + f)(1 + r + length) - 1";
     sweep.that(claim, held);
-    let claim =
-        "further rounds in a loop of 8, f = 3, r = 1 (the literature's 3.5, and a hop for each failure)";
+    let claim = "further rounds in a loop of 8, f = 3, r = 1 (the published 3.5, plus one hop per failure)";
     let longest = sweep.points("measured, 256 bits, the longest of 200")[7].1;
     sweep.near(claim, longest, 3.875, 1e-9);
     findings.add(sweep);
 }
 
-/// Networks that have lost a link, of which half of the routers do not know yet.
+/// Measures networks with a failed link that half of the routers do not know about yet.
 fn networks(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("networks");
     let drawn = |nodes| Graph::barabasi_albert(nodes, 2, lab.seed);
@@ -220,10 +221,10 @@ fn networks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             };
             let after = graph.without(near, link.to);
             let (old, new) = (graph.next_hops(target), after.next_hops(target));
-            let told = |node: usize| mix(round << 32 | node as u64).is_multiple_of(2);
-            // The routers at the link see that it is gone.
+            let knows = |node: usize| mix(round << 32 | node as u64).is_multiple_of(2);
+            // The routers at the link see that it has failed.
             let next = |node: usize| {
-                if told(node) || node == near || node == link.to { new[node] } else { old[node] }
+                if knows(node) || node == near || node == link.to { new[node] } else { old[node] }
             };
             for source in (0..graph.len()).filter(|node| *node != target) {
                 sums.send(source, target, &next, lab.seed);
@@ -240,12 +241,12 @@ fn networks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .hidden(filtered / alive.max(1.0))
             .at_most(
                 format!(
-                    "{name}: links crossed by a looping packet, with the filter for with a time to live of 64"
+                    "{name}: links crossed by a looping packet, with the filter / with a time to live of 64"
                 ),
                 0.5,
             )
             .value("others_lost", lost, 6)
-            .at_most(format!("{name}: others that are lost"), LOST_SHARE);
+            .at_most(format!("{name}: share of other packets lost"), LOST_SHARE);
     }
     findings.add(sweep);
     Ok(())
@@ -262,7 +263,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// Sends a packet once with a time to live alone, and once with the filter.
+    /// Sends a packet once with only a time to live, and once with the filter.
     fn send(&mut self, source: usize, target: usize, next: &dyn Fn(usize) -> Option<usize>, seed: u64) {
         let mut header = Header::<8>::new(TWO_FAILURES);
         let (mut node, mut hops, mut dropped) = (source, 0, None);

@@ -1,4 +1,4 @@
-//! E18: what becomes of rate and lookup time when more keys come than a filter is for.
+//! E18: rate and lookup time of filters that get more keys than they were made for.
 
 use super::prelude::*;
 use crate::measure::{self, Rate, Time};
@@ -7,17 +7,16 @@ use umbel::{AnyFilter, Digest, Error, Kind, Spec};
 
 pub struct Load;
 
-const CAPACITY: Parameter =
-    Parameter::count("n", "keys the filters are for", [100_000; 2], [1000, 1_000_000]);
-const RATE: Parameter = Parameter::real("p", "rate at that capacity", [0.01; 2], [1e-4, 0.1]);
+const CAPACITY: Parameter = Parameter::count("n", "capacity of the filters", [100_000; 2], [1000, 1_000_000]);
+const RATE: Parameter = Parameter::real("p", "rate at capacity", [0.01; 2], [1e-4, 0.1]);
 const BUILDS: Parameter = Parameter::count("builds", "filters of each kind", [20, 20], [2, 100]);
 const QUERIES: Parameter =
     Parameter::count("queries", "strangers for each filter", [50_000, 500_000], [1000, 1_000_000]);
-const ROUNDS: Parameter = Parameter::count("rounds", "rounds that are timed", [15, 51], [3, 1000]);
+const ROUNDS: Parameter = Parameter::count("rounds", "timed rounds", [15, 51], [3, 1000]);
 
 const KINDS: [Kind; 5] = [Kind::Standard, Kind::Blocked, Kind::Scalable, Kind::Cuckoo, Kind::Quotient];
 
-/// Keys for each key of the capacity.
+/// Numbers of keys, as multiples of the capacity.
 const LOADS: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0];
 
 /// Lookups of a timed round.
@@ -65,11 +64,11 @@ impl Experiment for Load {
     }
 }
 
-/// A filter at some load.
+/// A filter at one of the loads.
 struct Moment {
     /// Keys in the filter.
     keys: u64,
-    /// The rate in each of the builds.
+    /// Rate in each build.
     rates: Vec<f64>,
     /// Filter of the first build.
     filter: AnyFilter,
@@ -79,7 +78,7 @@ struct Moment {
 struct History {
     kind: Kind,
     moments: Vec<Moment>,
-    /// Number of keys of each build when it refused one, and its rate then.
+    /// Number of keys in each build when it refused one, and its rate at that time.
     refused_at: Vec<u64>,
     full_rates: Vec<f64>,
     /// Members that were not found at the end.
@@ -125,7 +124,7 @@ fn history(lab: &Lab, kind: Kind) -> Result<History> {
     Ok(history)
 }
 
-/// The deterministic half.
+/// Judges and draws the rates, which do not depend on the machine.
 fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()> {
     let (n, p, queries) = (lab.count(&CAPACITY), lab.number(&RATE), lab.count(&QUERIES));
     let mut sweep = Sweep::new("rates").chart(
@@ -139,7 +138,7 @@ fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()
         let mut kept = true;
         let has_theory = matches!(kind, Kind::Standard | Kind::Blocked);
         let mark = if has_theory { Mark::Dots } else { Mark::Path };
-        let end = if has_theory || refused_at.is_empty() { "" } else { ", until it is full" };
+        let end = if has_theory || refused_at.is_empty() { "" } else { ", until full" };
         let label = format!("{kind}{end}");
         for moment in moments {
             let load = moment.keys as f64 / n as f64;
@@ -154,7 +153,7 @@ fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()
                 .value("predicted", predicted, 6)
                 .when(has_theory, |point| point.line(format!("{kind}, theory"), colour))
                 .rate("measured", &found, 6)
-                // Where fewer than ten are to be expected, nothing can be seen.
+                // Fewer than ten expected events say nothing.
                 .when(predicted * (found.builds * queries) as f64 >= 10.0, |point| {
                     point.drawn(mark, label.clone(), colour)
                 })
@@ -176,20 +175,19 @@ fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()
                 .value("measured", found.mean, 6)
                 .drawn(mark, label, colour)
                 .hidden(found.mean / p)
-                .at_most(format!("{kind}: rate when it is full, over the one asked for"), most);
+                .at_most(format!("{kind}: rate when full / requested rate"), most);
         }
         match kind {
             Kind::Standard | Kind::Blocked => (),
             Kind::Scalable => {
-                let claim = format!(
-                    "{kind}: the rate asked for is kept up to three times the keys of the first stage"
-                );
+                let claim =
+                    format!("{kind}: keeps the requested rate up to three times the keys of the first stage");
                 sweep.that(claim, kept && refused_at.is_empty());
             }
             _ => {
-                let claim = format!("{kind}: filters that refuse before three times the capacity");
+                let claim = format!("{kind}: filters that refuse a key before three times the capacity");
                 sweep.near(claim, refused_at.len() as f64, builds as f64, 0.0);
-                sweep.at_least(format!("{kind}: load at which the first of them does"), first, 1.0);
+                sweep.at_least(format!("{kind}: smallest load at a refusal"), first, 1.0);
             }
         }
         let finite = |load: f64| Some(load).filter(|load| !load.is_nan());
@@ -199,7 +197,7 @@ fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()
             .optional("first_at_load", finite(first), 4)
             .optional("last_at_load", finite(last), 4)
             .count("members_lost", *lost)
-            .at_most(format!("{kind}: members that are not found"), 0.0);
+            .at_most(format!("{kind}: members not found"), 0.0);
     }
     findings.add(sweep);
     findings.add(refusals);
@@ -216,7 +214,7 @@ fn times(lab: &Lab, histories: &[History], findings: &mut Findings) {
             for (moment, rounds) in history.moments.iter().zip(rounds) {
                 let look =
                     || strangers.iter().filter(|digest| moment.filter.contains_digest(**digest)).count();
-                // Once to bring the filter into the caches.
+                // One run to bring the filter into the caches.
                 std::hint::black_box(look());
                 rounds.push(measure::once(LOOKUPS as u64, look));
             }
@@ -241,8 +239,7 @@ fn times(lab: &Lab, histories: &[History], findings: &mut Findings) {
                 .path(history.kind.to_string(), colour);
         }
         if history.kind == Kind::Standard {
-            let claim =
-                "standard: time of a lookup at three times the capacity, over that at a quarter of it";
+            let claim = "standard: time of a lookup at three times the capacity / at a quarter of it";
             let ratio = times[times.len() - 1].median / times[1].median;
             sweep.at_least(claim, ratio, 1.1).timed();
         }

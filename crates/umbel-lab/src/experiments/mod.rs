@@ -1,4 +1,5 @@
-//! The experiments, one file each or one file for a few that share their set-up, and the list of all.
+//! The experiments, one file each or one file for a few that share their set-up, and the list of
+//! all.
 
 mod attenuated;
 mod attribution;

@@ -1,11 +1,11 @@
-//! E1: the table of false-positive rates by bits per key and hash functions.
+//! E1: the table of false-positive rates by bits per key and number of hash functions.
 
 use super::prelude::*;
 use umbel::{Bloom, Standard, sizing::rate};
 
 pub struct RateTable;
 
-/// Bits per key, and the printed rates for k = 1, 2, 3, ...
+/// Bits per key, and the printed rates for k = 1, 2, 3, and so on.
 const PRINTED: [(u64, &[f64]); 7] = [
     (2, &[0.3935, 0.3996]),
     (3, &[0.2835, 0.2368, 0.2526]),
@@ -64,11 +64,12 @@ impl Experiment for RateTable {
                 let build = |hasher| Bloom::with_layout(Standard::new(m, k)?, hasher);
                 let measured = measure::rate(lab, BUILDS, n, queries, build)?;
                 let stated = printed * if *printed < 0.03 { 0.05 } else { 0.03 };
-                // With fewer keys or queries than the claim was made for, chance may do more.
+                // With fewer keys or queries than the claim is about, chance has more influence.
                 let is_small = n < 10_000 || queries < 100_000;
                 let tolerance = if is_small { stated.max(measured.chance(*printed)) } else { stated };
                 let claim = format!("m/n = {ratio}, k = {k}");
-                let formula = format!("{claim}: the formula, to the last printed digit");
+                let measured_claim = format!("{claim}: measured rate");
+                let formula = format!("{claim}: rate by the formula, to the last printed digit");
                 let label = format!("m/n = {ratio}, measured");
                 sweep
                     .at(k.into())
@@ -77,7 +78,7 @@ impl Experiment for RateTable {
                     .value("asymptotic", rate::asymptotic(m, n, k)?, 6)
                     .near(formula, *printed, 5.01e-5)
                     .value("measured", measured.mean, 6)
-                    .near(claim, *printed, tolerance)
+                    .near(measured_claim, *printed, tolerance)
                     .when(is_drawn, |point| point.dots(label, colour))
                     .scientific("standard_deviation", measured.deviation, 2)
                     .cells([("builds", &BUILDS), ("queries_each", &queries)]);

@@ -1,4 +1,4 @@
-//! E17: kinds from which keys can be removed: what that costs in memory, and how many keys it holds for.
+//! E17: kinds that support removal: their memory, and the share of keys that can be removed.
 
 use super::prelude::*;
 use crate::measure::{Rate, positives};
@@ -70,7 +70,7 @@ impl Experiment for Removal {
             for contestant in contestants() {
                 let found = measured(lab, p, &contestant)?;
                 let claim = |text: &str| format!("{}, p = {p}: {text}", contestant.name);
-                let share = claim("share of keys that were removed");
+                let share = claim("share of keys removed");
                 let predicted = match contestant.kind {
                     Kind::Deletable => Some(predicted(lab, p, &contestant.options)?),
                     _ => None,
@@ -89,9 +89,11 @@ impl Experiment for Removal {
                     .when(removes_all, |point| point.at_least(share.clone(), 1.0))
                     .with(predicted, |point, predicted| point.near(share.clone(), predicted, deviation(lab)))
                     .count("lost", found.lost)
-                    .at_most(claim("keys lost by removing others"), 0.0)
+                    .at_most(claim("keys lost through the removal of others"), 0.0)
                     .count("strangers_after_all", found.after_all)
-                    .when(removes_all, |point| point.at_most(claim("strangers found when all are out"), 0.0));
+                    .when(removes_all, |point| {
+                        point.at_most(claim("strangers found after all keys are removed"), 0.0)
+                    });
                 sizes.push((contestant.name, found.bits_per_key));
                 if p == 0.01 {
                     named.push((contestant.name, found.bits_per_key, found.removed));
@@ -113,7 +115,7 @@ impl Experiment for Removal {
     }
 }
 
-/// The result of removing the keys of one kind of filter.
+/// The measurements of removals from one kind of filter.
 struct Removals {
     bits_per_key: f64,
     rate: Rate,
@@ -123,11 +125,12 @@ struct Removals {
     removed: f64,
     /// Number of keys that were neither removed nor found.
     lost: u64,
-    /// Number of strangers that are found after all removals.
+    /// Number of strangers found after all removals.
     after_all: u64,
 }
 
-/// Removes these keys, and returns those that could not be removed: all of them if the kind does not support removal.
+/// Removes these keys, and returns those that could not be removed: all of them if the kind does
+/// not support removal.
 fn remove(filter: &mut AnyFilter, digests: &[Digest]) -> Result<Vec<Digest>> {
     if !filter.kind().capabilities().remove {
         return Ok(digests.to_vec());
@@ -183,14 +186,15 @@ fn spec(n: u64, p: f64, options: &KindOptions, hasher: Hasher) -> Result<Spec> {
     Ok(Spec::new(n, p)?.with_options(options.clone()).with_hasher(hasher))
 }
 
-/// The share of keys of a full deletable filter that theory expects to be removable.
+/// Returns the share of keys of a full deletable filter that can be removed, by theory.
 fn predicted(lab: &Lab, p: f64, options: &KindOptions) -> Result<f64> {
     let n = lab.count(&KEYS);
     let filter = Deletable::build(&spec(n, p, options, lab.hasher(0))?)?;
     Ok(deletable::deletability(filter.layout().bits(), filter.regions(), n, filter.layout().hashes())?)
 }
 
-/// Theory takes the fates of the k bits of a key for independent, which is a little off; and chance.
+/// Returns the tolerance of a share: theory treats the k bits of a key as independent, which is a
+/// little wrong; and chance.
 fn deviation(lab: &Lab) -> f64 {
     0.02 + 4.0 * 0.5 / ((lab.count(&KEYS) * lab.count(&BUILDS)) as f64).sqrt()
 }
@@ -210,7 +214,7 @@ fn compare(p: f64, sizes: &[(&str, f64)], sweep: &mut Sweep) {
     }
 }
 
-/// The deletable filter with regions of other sizes, and the others beside.
+/// Measures the deletable filter with regions of other sizes, and draws it next to the other kinds.
 fn regions(lab: &Lab, named: &[(&str, f64, f64)], findings: &mut Findings) -> Result<()> {
     let p = 0.01;
     let mut sweep = Sweep::new("regions").chart(
@@ -243,7 +247,7 @@ fn regions(lab: &Lab, named: &[(&str, f64, f64)], findings: &mut Findings) -> Re
     Ok(())
 }
 
-/// Memory by rate.
+/// Draws the memory by rate.
 fn by_rate(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let n = lab.count(&KEYS);
     let mut series = Vec::new();
@@ -259,7 +263,7 @@ fn by_rate(lab: &Lab, findings: &mut Findings) -> Result<()> {
     }
     findings.charts.push(Chart {
         name: "bits_per_key".into(),
-        title: "Bits per key by rate, for filters from which keys can be removed".into(),
+        title: "Bits per key by rate, for filters that support removal".into(),
         x: Axis::log("false-positive rate"),
         y: Axis::linear("bits per key"),
         series,

@@ -1,4 +1,4 @@
-//! E12-similar: how similar two sets are, from the AND of their filters.
+//! E12-similar: the similarity of two sets, from the AND of their filters.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -11,14 +11,15 @@ pub struct Similar;
 
 const BITS: Parameter = Parameter::count("m", "bits of a filter", [2048; 2], [256, 1_000_000]);
 const HASHES: Parameter = Parameter::count("k", "hash functions", [4; 2], [1, 32]);
-const ELEMENTS: Parameter = Parameter::count("n", "elements of each set", [200; 2], [20, 100_000]);
+const ELEMENTS: Parameter = Parameter::count("n", "elements in each set", [200; 2], [20, 100_000]);
 const BUILDS: Parameter = Parameter::count("builds", "pairs of filters", [400, 10_000], [50, 100_000]);
 
-/// Quarters of the elements that both have, the AND fraction, and the corrected Jaccard similarity, at m = 2048, k = 4, n = 200.
+/// Quarters of the elements that are in both sets, the AND fraction, and the corrected Jaccard
+/// similarity, at m = 2048, k = 4, n = 200.
 const PRINTED: [(u64, f64, f64); 5] =
     [(0, 0.324, 0.001), (1, 0.470, 0.144), (2, 0.628, 0.332), (3, 0.805, 0.600), (4, 1.0, 1.0)];
 
-/// How far a figure may be from the printed one.
+/// The tolerance of a printed figure.
 const TOLERANCE: f64 = 0.01;
 
 impl Experiment for Similar {
@@ -66,18 +67,18 @@ fn sketch(lab: &Lab, build: u64, digests: &[Digest]) -> Result<Sketch> {
     Ok(filter)
 }
 
-/// The similarity before it is cut off at 0 and 1.
+/// Returns the similarity before it is clamped to 0 and 1.
 fn unclamped(overlap: &Overlap) -> f64 {
     (overlap.left.value + overlap.right.value - overlap.union.value) / overlap.union.value
 }
 
-/// Sets that have more and more in common.
+/// Compares sets that share more and more elements.
 fn shares(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, builds) = (lab.count(&ELEMENTS), lab.count(&BUILDS));
     let as_printed = (lab.count(&BITS), lab.count(&HASHES), n) == (2048, 4, 200);
     let mut sweep = Sweep::new("similarity").chart(
         "similarity",
-        "Two sets that have more and more in common",
+        "Two sets that share more and more elements",
         Axis::linear("share of the elements of each that are in both"),
         Axis::linear("similarity"),
     );
@@ -94,7 +95,7 @@ fn shares(lab: &Lab, findings: &mut Findings) -> Result<()> {
             inside &= part.left_inside;
             and.push(likeness.left_and);
             match likeness.overlap {
-                // Not clamped at 0, so that the mean of disjoint sets is right too.
+                // Not clamped at 0, so that the mean is also right for disjoint sets.
                 Some(overlap) => jaccard.push(unclamped(&overlap)),
                 None => full += 1,
             }
@@ -122,22 +123,26 @@ fn shares(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 point.near(claim("Jaccard similarity, corrected"), jaccard_printed, TOLERANCE)
             })
             .when(full == 0, |point| {
-                point.near(claim("the corrected similarity is the true one"), truth, 0.005 + chance)
+                point.near(
+                    claim("Jaccard similarity, corrected, against the true one"),
+                    truth,
+                    0.005 + chance,
+                )
             })
-            .that(claim("a part is recognised as one"), inside)
+            .that(claim("a subset is recognised"), inside)
             .value("jaccard_sd", spread.deviation, 4);
     }
     findings.add(sweep);
     Ok(())
 }
 
-/// Sets that have nothing in common, of which the second grows.
+/// Compares disjoint sets, of which the second grows.
 fn floor(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (m, k, n) = (lab.count(&BITS) as f64, lab.count(&HASHES) as f64, lab.count(&ELEMENTS));
     let builds = lab.count(&BUILDS) / 4;
     let mut sweep = Sweep::new("floor").chart(
         "floor",
-        "Two sets that have nothing in common",
+        "Two sets that share no element",
         Axis::linear("elements of B"),
         Axis::linear("share of A's bits that are in B"),
     );
@@ -156,7 +161,7 @@ fn floor(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let (and, filled, jaccard) =
             (Rate::from_builds(&and, 1), Rate::from_builds(&filled, 1), Rate::from_builds(&jaccard, 1));
         let chance = 4.0 * and.deviation / (builds as f64).sqrt();
-        let claim = format!("nothing shared, {others} elements in B: common bits beyond the fill of B");
+        let claim = format!("nothing shared, {others} elements in B: share of common bits minus fill of B");
         sweep
             .at(others as f64)
             .cell("elements_of_b", others)

@@ -1,4 +1,5 @@
-//! E9: how well a multi-resolution space-code filter estimates the sizes of flows, and why its rule is guarded.
+//! E9: the accuracy of a multi-resolution space-code filter for the sizes of flows, and the reason
+//! for the guard in its rule.
 
 use super::prelude::*;
 use umbel::sizing::space_code::Rule;
@@ -9,10 +10,10 @@ use umbel::{Count, Digest, MultiResolution, SpaceCode, Spec};
 pub struct FlowSizes;
 
 const PACKETS: Parameter =
-    Parameter::count("packets", "packets in all", [1_000_000, 10_000_000], [10_000, 100_000_000]);
-const FLOWS: Parameter = Parameter::count("flows", "flows", [10_000, 100_000], [1000, 1_000_000]);
+    Parameter::count("packets", "total number of packets", [1_000_000, 10_000_000], [10_000, 100_000_000]);
+const FLOWS: Parameter = Parameter::count("flows", "number of flows", [10_000, 100_000], [1000, 1_000_000]);
 
-/// Number of flows from which on a decade is judged.
+/// The smallest number of flows for which a decade is judged.
 const MIN_FLOWS: usize = 30;
 
 impl Experiment for FlowSizes {
@@ -79,19 +80,19 @@ impl Experiment for FlowSizes {
             let inside =
                 share(&|i| (counts[of[i]].low..=counts[of[i]].high).contains(&(sizes[of[i]] as f64)));
             if of.len() >= MIN_FLOWS {
-                // The error of a mean of this many.
+                // Four standard errors of the mean.
                 let chance = 4.0 * spread / (of.len() as f64).sqrt();
                 decades
                     .row()
                     .cells([("from", &least), ("flows", &of.len())])
                     .signed("bias", bias, 4)
                     .hidden(bias.abs())
-                    .at_most(format!("bias from {least}"), 0.04 + chance)
+                    .at_most(format!("bias of flows from {least} packets"), 0.04 + chance)
                     .value("spread", spread, 4)
-                    .at_most(format!("spread from {least}"), 0.40)
+                    .at_most(format!("spread of flows from {least} packets"), 0.40)
                     .value("within_half", half, 4)
                     .value("in_interval", inside, 4)
-                    .at_least(format!("in the interval, from {least}"), 0.90);
+                    .at_least(format!("share of flows from {least} packets in the 95 % interval"), 0.90);
             }
             least *= 10;
         }
@@ -116,7 +117,7 @@ impl Experiment for FlowSizes {
         let row = rules.row().cell("rule", "guarded").value(column, guarded, 4);
         row.near("mean estimate of a single packet, guarded", 1.0, 0.1);
         let row = rules.row().cell("rule", "unguarded").value(column, unguarded, 1);
-        row.at_least("the same, unguarded", lab.either(3.0, 100.0));
+        row.at_least("mean estimate of a single packet, unguarded", lab.either(3.0, 100.0));
         findings.add(decades);
         findings.add(rules);
         findings.verdict =
@@ -129,7 +130,7 @@ impl Experiment for FlowSizes {
     }
 }
 
-/// Flows of 25 packets and of twice as many, again and again, in a filter of one resolution and in one of several.
+/// Records flows of 25, 50, 100, ... packets in a filter of one resolution and in one of several.
 fn resolutions(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let sizes: Vec<u64> = (0..10).map(|doubled| 25 << doubled).collect();
     let each = 100;
@@ -165,21 +166,24 @@ fn resolutions(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .value("several", mean(&|digest| several.count_digest(digest).value), 1)
             .path("several", 1);
     }
-    // The share of pairs of flows, of 200 and 400 packets, in which the larger has the larger estimate.
+    // The share of pairs of flows of 200 and 400 packets in which the larger flow has the larger
+    // estimate.
     let pairs = || digests[3 * each as usize..][..each as usize].iter().zip(&digests[4 * each as usize..]);
-    let told = |count: &dyn Fn(Digest) -> f64| {
+    let ordered = |count: &dyn Fn(Digest) -> f64| {
         pairs().filter(|(small, large)| count(**small) < count(**large)).count() as f64 / each as f64
     };
-    let [blind, seeing] =
-        [told(&|digest| one.count_digest(digest).value), told(&|digest| several.count_digest(digest).value)];
-    sweep.at_most("200 told from 400 by one resolution", blind, 0.2);
-    sweep.at_least("200 told from 400 by several", seeing, 0.85);
+    let [blind, seeing] = [
+        ordered(&|digest| one.count_digest(digest).value),
+        ordered(&|digest| several.count_digest(digest).value),
+    ];
+    sweep.at_most("share of pairs of 200 and 400 packets that one resolution orders", blind, 0.2);
+    sweep.at_least("share of pairs of 200 and 400 packets that several resolutions order", seeing, 0.85);
     findings.add(sweep);
     Ok(())
 }
 
-/// The mean estimate of many keys that were recorded once, by the guarded and the unguarded rule. There are as many that
-/// every level has its noise, and as many levels as that takes.
+/// Returns the mean estimate of keys that were recorded once, by the guarded and by the unguarded
+/// rule. There are enough keys to put noise on every level, and enough levels for that many keys.
 fn single_packets(lab: &Lab) -> Result<[f64; 2]> {
     let (n, levels) = lab.either((200_000, 6), (10_000_000, 9));
     let mut options = KindOptions::default();
@@ -196,7 +200,7 @@ fn single_packets(lab: &Lab) -> Result<[f64; 2]> {
     Ok([mean(Rule::Guarded), mean(Rule::Unguarded)])
 }
 
-/// Puts packets into a random order, the same for the same seed (Fisher and Yates).
+/// Shuffles packets (Fisher and Yates), with the same result for the same seed.
 fn shuffle(packets: &mut [u64], lab: &Lab) {
     for i in (1..packets.len()).rev() {
         packets.swap(i, lab.draw(0, i as u64, i as u64 + 1) as usize);

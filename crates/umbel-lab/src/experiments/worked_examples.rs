@@ -5,7 +5,8 @@ use crate::trace::{Step, find};
 
 pub struct WorkedExamples;
 
-/// Values that the source documents print, or that follow from them: example, step, array or `answer`, and its value.
+/// Values that the source documents print, or that follow from them: example, step, array or
+/// `answer`, and expected value.
 const PRINTED: [(&str, usize, &str, &str); 71] = [
     ("insert", 1, "bits", "0000000000"),
     ("insert", 2, "bits", "0011000100"),
@@ -80,7 +81,7 @@ const PRINTED: [(&str, usize, &str, &str); 71] = [
     ("recombination", 1, "packet 2", "S0 S2 S3 S1 S4"),
 ];
 
-/// The texts of steps that have an answer of another kind.
+/// Parts of the texts of steps whose answer is not an array: example, step, text.
 const SAID: [(&str, usize, &str); 8] = [
     ("blocks", 2, "BRA CAD is not found at any offset"),
     ("blocks", 3, "RAC ADA is found at offset 3, and at offset 5 its first block alone"),
@@ -92,10 +93,10 @@ const SAID: [(&str, usize, &str); 8] = [
     ("bloomier-mask", 2, "= 00, a value: a false positive"),
 ];
 
-/// The steps of the table that show a slip of a source.
+/// The steps that show an error of a source document: example, step, number of the erratum.
 const SHOWN: [(&str, usize, &str); 3] = [("search", 3, "e01"), ("search", 6, "e04"), ("overflow", 7, "e54")];
 
-/// The examples that are drawn in the report; `umbel lab trace` draws all of them.
+/// The examples that the report draws; `umbel lab trace` draws all of them.
 const DRAWN: [&str; 6] = ["search", "deletion", "counters", "variable-increment", "blocks", "bloomier"];
 
 fn value(step: &Step, what: &str) -> Option<String> {
@@ -172,7 +173,7 @@ mod tests {
     use crate::trace::examples;
 
     #[test]
-    fn every_example_is_as_printed() {
+    fn every_example_gives_the_printed_values() {
         let findings = WorkedExamples.run(&Lab::new(Scale::Quick, 1)).unwrap();
         for criterion in &findings.criteria {
             assert!(criterion.holds, "{}", criterion.claim);
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn no_example_is_left_out_and_no_row_is_empty() {
+    fn every_example_has_rows_and_no_row_is_empty() {
         for example in examples() {
             assert!(PRINTED.iter().any(|(name, ..)| *name == example.name), "{}", example.name);
         }
