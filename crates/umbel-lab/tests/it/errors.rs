@@ -1,5 +1,5 @@
-//! An error returns its cause through `source`, does not repeat it in its own message, and prints the
-//! whole chain with `{:#}`.
+//! An error returns its cause through `source`, does not repeat it in its own message, and prints
+//! the whole chain with `{:#}`.
 
 use std::error::Error as _;
 use std::io;

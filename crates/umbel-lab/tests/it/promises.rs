@@ -1,5 +1,5 @@
-//! The promises of the lab: it notices a bad hash, the same seed gives the same figures on any number of
-//! threads, and the report is complete and loads nothing.
+//! The promises of the lab: it notices a bad hash, the same seed gives the same figures on any
+//! number of threads, and the report is complete and loads nothing.
 
 use std::sync::OnceLock;
 use umbel::Digest;
@@ -35,8 +35,8 @@ fn figures(outcomes: &[Outcome]) -> Vec<String> {
     outcomes.iter().map(of).collect()
 }
 
-/// The four experiments that take half of the time of all. The test of `umbel lab run all` in `umbel-cli`
-/// covers them; the tests here concern behaviour that all experiments share.
+/// The four experiments that take half of the time of all. The test of `umbel lab run all` in
+/// `umbel-cli` covers them; the tests here concern behaviour that all experiments share.
 const LONG: [&str; 4] = ["E7", "E8c", "E8d", "E12-caches"];
 
 /// Returns the experiments that are short and do not measure times, since many tests run at once.
