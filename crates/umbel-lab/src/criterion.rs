@@ -41,8 +41,15 @@ impl Criterion {
         if tolerance == 0.0 {
             return Criterion::compared(claim, measured, &[expected], holds, |bounds| bounds[0].clone());
         }
-        let digits = digits(expected, tolerance);
-        let spread = if tolerance < 1e-4 {
+        // Only rounding errors are allowed.
+        if tolerance <= 1e-8 * expected.abs() && is_short(expected) {
+            return Criterion::new(claim, measured, short(measured), short(expected), holds);
+        }
+        let is_whole = [measured, expected, tolerance].iter().all(|value| value.fract() == 0.0);
+        let digits = if is_whole { 0 } else { digits(expected, tolerance) };
+        let spread = if is_whole {
+            format!("{tolerance}")
+        } else if tolerance < 1e-4 {
             format!("{tolerance:.1e}")
         } else {
             format!("{tolerance:.0$}", places(tolerance, 2).max(0) as usize)
@@ -146,7 +153,8 @@ impl Criterion {
     }
 
     /// Creates a criterion that compares the measured value with bounds. Three significant digits
-    /// are shown, and more where rounding would hide on which side of a bound the value is.
+    /// are shown, and more where rounding would hide on which side of a bound the value is. Bounds
+    /// of up to six digits are shown as they are.
     fn compared(
         claim: impl Into<String>,
         measured: f64,
@@ -154,16 +162,20 @@ impl Criterion {
         holds: bool,
         expected: impl Fn(&[String]) -> String,
     ) -> Criterion {
-        let rounded = |value: f64, digits| significant(value, digits).parse().unwrap_or(value);
+        let bound_text = |bound: f64, digits| match is_short(bound) {
+            true if bound != 0.0 && bound.abs() < 1e-4 => format!("{bound:e}"),
+            true => short(bound),
+            false => trimmed(significant(bound, digits)),
+        };
         let keeps_order = |digits: &usize| {
-            let order = |bound: &f64| {
-                measured.partial_cmp(bound)
-                    == rounded(measured, *digits).partial_cmp(&rounded(*bound, *digits))
-            };
-            bounds.iter().all(order)
+            let shown: f64 = significant(measured, *digits).parse().unwrap_or(measured);
+            bounds.iter().all(|bound| {
+                let shown_bound = bound_text(*bound, *digits).parse().unwrap_or(*bound);
+                measured.partial_cmp(bound) == shown.partial_cmp(&shown_bound)
+            })
         };
         let digits = (3..9).find(keeps_order).unwrap_or(9);
-        let bounds: Vec<String> = bounds.iter().map(|bound| significant(*bound, digits)).collect();
+        let bounds: Vec<String> = bounds.iter().map(|bound| bound_text(*bound, digits)).collect();
         Criterion::new(claim, measured, significant(measured, digits), expected(&bounds), holds)
     }
 
@@ -275,12 +287,18 @@ fn significant(value: f64, digits: usize) -> String {
     if !(1e-4..1e9).contains(&size) {
         return format!("{value:.0$e}", digits - 1);
     }
-    trimmed(format!("{value:.0$}", places(value, digits as i32).max(0) as usize))
+    format!("{value:.0$}", places(value, digits as i32).max(0) as usize)
+}
+
+/// Returns whether six significant digits are the whole number.
+fn is_short(value: f64) -> bool {
+    short(value).parse() == Ok(value)
 }
 
 /// Removes the zeros at the end of a decimal fraction.
 fn trimmed(text: String) -> String {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+    let is_fraction = text.contains('.') && !text.contains('e');
+    if is_fraction { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
 /// Formats a parameter with up to six significant digits.
@@ -315,6 +333,8 @@ mod tests {
         );
         assert_eq!(texts(&near(0.001_827_71, 0.001_829_44, 0.03)), ("0.00183", "0.00183 ± 0.030"));
         assert_eq!(texts(&near(0.000_71, 0.0, 0.007_669)), ("0.0007", "0.0000 ± 0.0077"));
+        assert_eq!(texts(&near(43.0, 44.0, 6.0)), ("43", "44 ± 6"));
+        assert_eq!(texts(&near(3.875, 3.875, 1e-9)), ("3.875", "3.875"));
         assert_eq!(texts(&near(15.0, 15.0, 0.0)), ("15", "15"));
         assert_eq!(texts(&near(0.375, 0.375, 0.0)), ("0.375", "0.375"));
     }
@@ -324,6 +344,8 @@ mod tests {
         assert_eq!(texts(&Criterion::at_least("", 287.0, 100.0)), ("287", "at least 100"));
         assert_eq!(texts(&Criterion::at_least("", 1.000_23, 1.0002)), ("1.00023", "at least 1.0002"));
         assert_eq!(texts(&Criterion::at_most("", 0.002_945_04, 0.01)), ("0.00295", "at most 0.01"));
+        assert_eq!(texts(&Criterion::at_least("", 1.0103, 1.005)), ("1.01", "at least 1.005"));
+        assert_eq!(texts(&Criterion::at_most("", 0.010_049, 0.010_623_471)), ("0.0100", "at most 0.0106"));
         assert_eq!(texts(&Criterion::at_most("", 0.0, 0.0)), ("0", "at most 0"));
         assert_eq!(
             texts(&Criterion::between("", 0.000_118_491, 0.000_045_733, 0.000_164_224)),

@@ -33,8 +33,8 @@ pub struct About {
     pub set_up: &'static str,
     /// What to do with the result, in a sentence that follows "In practice:".
     pub advice: &'static str,
-    /// Command that puts the result to use, with backticks around it; the library module where no
-    /// command does.
+    /// Command that puts the result to use, with backticks around it, in a phrase that follows "Try
+    /// it with"; the library module where no command does.
     pub command: &'static str,
     /// Approximate seconds of a quick and of a full run.
     pub seconds: [u32; 2],

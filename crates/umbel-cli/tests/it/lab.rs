@@ -9,7 +9,7 @@ fn experiments_are_listed_run_and_reported() {
     for start in ["Sizing and rates: ", "E1 ", "E1b ", "E1c ", "Privacy and security: ", "E12-vault "] {
         assert!(list.lines().any(|line| line.starts_with(start)), "{list}");
     }
-    assert!(list.contains("Command: umbel vault search"), "{list}");
+    assert!(list.contains("Try it with umbel vault search"), "{list}");
     let told = shell.run("lab run e1b E1c --quick --out report --seed 7").ok().text().to_owned();
     assert!(told.starts_with("E1b   holds, 79 of 79 criteria"), "{told}");
     for file in ["index.html", "E1b/E1b.json", "E1b/arrays.csv", "E1c/ratio.svg"] {

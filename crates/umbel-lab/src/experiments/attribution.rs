@@ -132,7 +132,7 @@ fn by_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 _ => None,
             };
             above &= blocks == 1 || printed.is_none_or(|printed| hierarchical.min(measured.mean) > printed);
-            let claim = format!("share found, {blocks} blocks at the rate {printed_rate}");
+            let claim = format!("string length {blocks}, rate {printed_rate}: share found");
             // The formula for a block is a little low, and the errors of the blocks add up.
             let criterion = match blocks {
                 1 => Criterion::near(claim, measured.mean, theory, 0.006),

@@ -169,7 +169,7 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .cell("quantity", name)
             .value("truth", *truth, 4)
             .value("mean", found.mean, 4)
-            .when(is_judged, |point| point.near(format!("mean of {name}"), *truth, tolerance))
+            .when(is_judged, |point| point.near(format!("mean estimate, {name}"), *truth, tolerance))
             .hidden(found.deviation / stated)
             .when(is_judged, |point| {
                 point.near(format!("spread of {name} / spread that the filter states"), 1.0, of_spread)

@@ -220,7 +220,7 @@ fn one_rate(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let claim = format!("largest relative deviation from p = {p} among filters of {most} different k");
     sweep.at_most(claim, farthest, 0.005).shows("e42");
     let ideal = -p.log2();
-    let claim = format!("k of the smallest of them; log2 1/p = {ideal:.2}");
+    let claim = format!("k of the smallest filter; log2 1/p = {ideal:.2}");
     sweep.near(claim, least.into(), ideal, 1.0).shows("e42");
     let bits = rate::bits_per_key(p)?;
     sweep.series("1.44 log2 1/p", Mark::Dashes, 6, [(2.0, bits), (most.into(), bits)]);

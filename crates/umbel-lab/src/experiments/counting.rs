@@ -183,7 +183,7 @@ fn overflow(lab: &Lab, findings: &mut Findings) -> Result<()> {
         // Counters of four bits overflow too rarely to be observed.
         let overflown = (bits < 4).then(|| hits[1 << bits..].iter().sum::<u64>());
         let is_judged = share * counters >= MIN_OVERFLOWS;
-        let claim = format!("share of counters of {bits} bits that overflow");
+        let claim = format!("{bits}-bit counters: share that overflows");
         sweep
             .at(bits.into())
             .cells([("counter_bits", &bits), ("counters", &counters)])

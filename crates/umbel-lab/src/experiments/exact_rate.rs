@@ -59,7 +59,7 @@ impl Experiment for ExactRate {
                     .row()
                     .cells([("m", &m), ("n", &n), ("k", &k), ("formula", &name), ("printed", &printed)])
                     .value("computed", computed, 12)
-                    .near(format!("{name}, m = {m}, n = {n}, k = {k}"), printed, tolerance);
+                    .near(format!("rate, {name}: m = {m}, n = {n}, k = {k}"), printed, tolerance);
             }
         }
         findings.add(formulas);

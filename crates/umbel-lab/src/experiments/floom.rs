@@ -242,7 +242,7 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 .cell("published", csv.map_or(String::new(), |csv| csv.3[i].to_string()))
                 .scientific("theory", theory, 3)
                 .rate("measured", &found, 6)
-                .agrees(format!("{}, n = {n}, p = {p}, b = {b}", NAMES[i]), theory, 0.02)
+                .agrees(format!("rate, {}: n = {n}, p = {p}, b = {b}", NAMES[i]), theory, 0.02)
                 .when(row < charted && is_drawn(found.mean), |point| {
                     point.dots(format!("{}, measured", NAMES[i]), i)
                 });
@@ -251,7 +251,7 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let options = Options { regions: Some(b), compat: true, ranked: false };
         let build = |hasher| Floom::with_layout(Standard::new(shape.bits, shape.hashes)?, &options, hasher);
         let found = measure::rate(lab, builds, n, queries, build)?;
-        let claim = format!("the library's Floom filter, n = {n}, p = {p}, b = {b}");
+        let claim = format!("rate, the library's Floom filter: n = {n}, p = {p}, b = {b}");
         library
             .row()
             .cells([("n", &n), ("p", &p), ("b", &b)])

@@ -121,11 +121,11 @@ fn formulas(findings: &mut Findings) -> Result<()> {
     let l = f64::from(GROUPS);
     sweep.series("l ln l, as in Honoroff 2006", Mark::Dashes, 1, [(1.0, l * l.ln()), (l, l * l.ln())]);
     for (theta, packets) in COVERAGE {
-        let claim = format!("packets until {theta} groups are hit");
+        let claim = format!("packets until {theta} of 32 groups are hit");
         findings.near(claim, coverage(GROUPS, theta)?, packets, 6e-3);
     }
     for (noise, theta, likely, moment) in ESTIMATES {
-        let of = format!("{theta} groups found at a noise of {noise}");
+        let of = format!("{theta} of 32 groups found at a noise of {noise}");
         findings.near(format!("{of}: most likely packets"), mle(GROUPS, noise, theta)?, likely, 0.5);
         findings.near(format!("{of}: packets by the mean"), mve(GROUPS, noise, theta)?, moment, 6e-3);
     }
@@ -200,7 +200,7 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         // With fewer flows chance has more influence: four standard deviations of a share of one
         // half.
         let tolerance = f64::max(0.04, 2.0 / (errors.len() as f64).sqrt());
-        let claim = |name: &str| format!("{name}, flows of {packets}");
+        let claim = |name: &str| format!("packets per flow: {packets}: {name}");
         sweep
             .at(packets as f64)
             .cell("packets", packets)
@@ -212,9 +212,9 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .dots("measured", 0)
             .near(claim("spread"), printed[1], tolerance)
             .value("within_quarter", within(0.25), 4)
-            .near(claim("within a quarter"), printed[2], tolerance)
+            .near(claim("share within a quarter of the truth"), printed[2], tolerance)
             .value("within_half", within(0.5), 4)
-            .near(claim("within a half"), printed[3], tolerance);
+            .near(claim("share within a half of the truth"), printed[3], tolerance);
     }
     findings.add(sweep);
     Ok(())

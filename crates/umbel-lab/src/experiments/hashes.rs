@@ -152,7 +152,7 @@ fn vectors(findings: &mut Findings) -> Result<()> {
         ("SHA1(abc)", "a9993e364706816aba3e25717850c26c9cd0d89d", words(Family::Sha1Slices, 5, b"abc")?),
     ] {
         let holds = add(name, "abc", printed.into(), computed);
-        findings.that(name, holds);
+        findings.that(format!("{name} has the printed value"), holds);
     }
     findings.add(sweep);
     Ok(())
@@ -350,7 +350,7 @@ fn small_filters(lab: &Lab, findings: &mut Findings) -> Result<()> {
         for (probes, elsewhere) in Probes::ALL.into_iter().zip(elsewhere) {
             let found = probes.rate(lab, filter, builds, queries / builds);
             let (theory, model) = probes.theory(filter)?;
-            let claim = format!("m = {m}, k = {k}, n = {n}: {}", probes.name());
+            let claim = format!("m = {m}, k = {k}, n = {n}: rate, {}", probes.name());
             rates.push(found);
             sweep
                 .row()
@@ -362,7 +362,7 @@ fn small_filters(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 .judge(Criterion::rate(claim, &found, theory, model / theory));
         }
         if k == 20 {
-            let claim = "m = 1024, k = 20, n = 36: double hashing, over the classic formula";
+            let claim = "m = 1024, k = 20, n = 36: rate of double hashing / rate by the classic formula";
             sweep.at_least(claim, rates[1].mean / classic, 500.0);
             floor(filter, [rates[1], rates[2], rates[3]], findings)?;
         }

@@ -68,10 +68,7 @@ impl Experiment for Icarus {
                 let hop =
                     |shares: &[f64]| shares.iter().position(|share| *share >= LOST_SHARE).map(|hop| hop + 1);
                 let (exact_hop, measured_hop) = (hop(&exact).unwrap_or(0), hop(&measured).unwrap_or(0));
-                let name = format!(
-                    "{bits} bits, {} failures, {} reprieves",
-                    allowance.failures, allowance.reprieves
-                );
+                let name = format!("{bits} bits, f = {}, r = {}", allowance.failures, allowance.reprieves);
                 let (at, packets) = (2 * exact_hop.clamp(1, HOPS as usize / 2) - 1, lab.count(&PACKETS));
                 let lost = (measured[at] * packets as f64).round() as u64;
                 let share_lost = format!("{name}: share lost within {} hops", at + 1);

@@ -80,9 +80,9 @@ impl Experiment for Privacy {
             // The probability that two items share a cell in one of the rows.
             let share = 1.0 - (1.0 - 1.0 / cells as f64).powi(rows as i32);
             let mean_tries = Rate::from_builds(&tries, 1);
-            let claim = format!("{rows} rows: items that Alice tries");
+            let claim = format!("rows: {rows}: items that Alice tries");
             questions.near(claim, mean_tries.mean, 1.0 / share, mean_tries.error());
-            questions.at_most(format!("{rows} rows: answers below the truth"), below as f64, 0.0);
+            questions.at_most(format!("rows: {rows}: answers below the truth"), below as f64, 0.0);
             let mut before = 0.0;
             for (number, found) in (1..).zip(&candidates) {
                 let measured = Rate::from_builds(found, 1);
@@ -93,7 +93,7 @@ impl Experiment for Privacy {
                 let expected = 1.0 + others * if rows == 1 { share } else { share.powi(number) };
                 // Two covers may use the same row, and then the second reveals nothing.
                 let is_exact = rows == 1 || number == 1;
-                let claim = format!("{rows} rows, {number} queries:");
+                let claim = format!("rows: {rows}, queries: {number}:");
                 questions
                     .at(number.into())
                     .cell("rows", rows)

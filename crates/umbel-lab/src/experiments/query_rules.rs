@@ -30,8 +30,8 @@ impl Experiment for QueryRules {
             set_up: "Filters of 9586 bits with 7 hash functions and 1000 keys, queried by the \
                      right rule and by the wrong one; the example of ten bits; an attacker who \
                      knows the hash, against filters with a public and with a secret hash.",
-            advice: "Reject a key at its first zero bit, and use a keyed hash as soon as strangers \
-                     can choose keys or read the filter.",
+            advice: "Reject a key at its first zero bit, and use a hash with a secret key as soon as \
+                     others can choose keys or read the filter.",
             command: "`umbel build --hash keyed`",
             seconds: [1, 6],
             timed: false,

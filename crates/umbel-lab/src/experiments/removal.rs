@@ -228,7 +228,7 @@ fn regions(lab: &Lab, named: &[(&str, f64, f64)], findings: &mut Findings) -> Re
             Contestant { name: "deletable", kind: Kind::Deletable, options: KindOptions::default() };
         contestant.options.deletable.region_bits = region_bits;
         let (found, theory) = (measured(lab, p, &contestant)?, predicted(lab, p, &contestant.options)?);
-        let claim = format!("share removed from a deletable filter with regions of {region_bits} bits");
+        let claim = format!("share removed from a deletable filter with {region_bits}-bit regions");
         sweep
             .at(found.bits_per_key)
             .cell("bits_of_a_region", region_bits)

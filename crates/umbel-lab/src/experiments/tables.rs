@@ -99,7 +99,7 @@ fn reads(lab: &Lab, findings: &mut Findings) -> Result<()> {
             };
         judge("absent key".into(), &|run| run.absent, absent, 0.0, tables);
         for newer in [0, tables / 2, tables - 1] {
-            let lookup = format!("key with {newer} newer tables");
+            let lookup = format!("key, newer tables: {newer}");
             judge(lookup, &|run| run.early[newer as usize], keys, 1.0, newer);
         }
         judge("whole history".into(), &|run| run.history, tables * keys, 1.0, tables - 1);

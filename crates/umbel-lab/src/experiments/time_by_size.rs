@@ -283,8 +283,7 @@ fn count_probes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     {
         let claim = format!("n does matter: probes in a filter with {what} / probes in a full one");
         let ratio = at((made, n)) / at((made, made));
-        let (middle, half) = ((least + most) / 2.0, (most - least) / 2.0);
-        sweep.near(claim, ratio, middle, half).shows("e30");
+        sweep.judge(Criterion::between(claim, ratio, least, most)).shows("e30");
     }
     findings.add(sweep);
     Ok(())

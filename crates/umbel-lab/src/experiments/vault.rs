@@ -126,7 +126,7 @@ impl Experiment for DictionaryAttack {
                 ("wrong", &keyed.wrong),
             ])
             .value("share_of_words", keyed.right / total, 4);
-        let claim = "index, made-up keys: words that the server believes to find";
+        let claim = "index, made-up keys: words that the server believes it found";
         guesses.count(claim, (keyed.right + keyed.wrong) as u64, Law::Poisson { mean: chance }, 0.0);
         guesses
             .row()

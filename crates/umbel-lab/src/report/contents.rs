@@ -19,7 +19,7 @@ const FEATURED: [(&str, &str, &str); 10] = [
     ("E16", "times_by_bits", "Lookups slow down where a filter outgrows the caches"),
     ("E8c", "lengths", "Wrong attributions become rarer with longer excerpts"),
     ("E12-hyphen", "bloom", "Hyphenation, the first use of the filter: disk reads saved"),
-    ("E12-caches", "delay", "Hits of web caches that share summaries"),
+    ("E12-caches", "delay", "Web caches that share summaries lose hardly any hits"),
     ("E12-vault", "read", "Words that a server reads from a plain filter and from a keyed index"),
 ];
 

@@ -108,7 +108,7 @@ fn experiment(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<String>
             } else {
                 section.push_str("<p><b>Verdict.</b> Some criteria do not hold: see below.</p>");
             }
-            let _ = write!(section, "<p><b>Command.</b> {}.</p>", prose(command));
+            let _ = write!(section, "<p><b>Try it</b> with {}.</p>", prose(command));
             section.push_str(&criteria(findings));
             for table in &findings.tables {
                 let csv = table.to_csv().map_err(io::Error::other)?;

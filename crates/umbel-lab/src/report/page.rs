@@ -81,7 +81,7 @@ const STYLE: &str = "\
     nav h2{margin-top:1.6rem;font-size:1.25rem}\
     h3{font-size:1.2rem;margin:3rem 0 .3rem}h3 a{text-decoration:none}h3 small{font-size:.8rem;\
     font-weight:normal;white-space:nowrap}\
-    h4{margin:.2rem 0;font-size:1rem}\
+    h4{margin:0 0 .2rem;font-size:1rem}\
     .verdict{margin:.3rem 0 .8rem}\
     .cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(10.5rem,1fr));gap:.8rem}\
     .card{display:block;border:1px solid var(--rule);border-radius:.4rem;overflow:hidden;\

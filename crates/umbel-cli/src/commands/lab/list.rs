@@ -38,7 +38,7 @@ fn experiments(chapter: Chapter) -> Rows {
         let [quick, full] = about.seconds;
         rows.add(about.id, about.title);
         rows.add("", format!("In practice: {}", about.advice));
-        rows.add("", format!("Command: {}", about.command.replace('`', "")));
+        rows.add("", format!("Try it with {}", about.command.replace('`', "")));
         rows.add("", format!("{}; {quick} s, in full {full} s", about.source()));
     }
     rows

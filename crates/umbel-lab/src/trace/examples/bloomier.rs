@@ -62,7 +62,7 @@ fn rounds(elements: &[Element], order: &[Match]) -> Vec<Step> {
         neighbours.for_each(|cell| degree[*cell] += 1);
         let (taken, rest): (Vec<Match>, Vec<Match>) =
             left.iter().partition(|matched| degree[matched.cell] == 1);
-        let mut row = Row::new("how many", &degree);
+        let mut row = Row::new("uses", &degree);
         let mut sorted = left.clone();
         sorted.sort_unstable_by_key(|matched| matched.element);
         for cell in &mut row.cells {

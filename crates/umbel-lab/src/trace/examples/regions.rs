@@ -140,7 +140,7 @@ pub fn floom() -> Result<Vec<Step>> {
             "Two hash functions hit one region or two. Only {reachable} of the 32 patterns can \
              ever occur, marked with a 1; the other bits are wasted."
         ),
-        vec![Row::new("can come", (0..1 << REGIONS).map(within))],
+        vec![Row::new("can occur", (0..1 << REGIONS).map(within))],
     ));
     Ok(steps)
 }
