@@ -14,8 +14,8 @@ pub(crate) type Drawn<T = ()> = Result<T, Box<dyn std::error::Error + Send + Syn
 
 /// The error type of this crate.
 ///
-/// [`source`](std::error::Error::source) returns the cause, which the message does not repeat: `{}` prints the message, and
-/// `{:#}` prints the message and its causes on one line.
+/// [`source`](std::error::Error::source) returns the cause, which the message does not repeat: `{}`
+/// prints the message, and `{:#}` prints the message and its causes on one line.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -27,9 +27,9 @@ pub enum Error {
     Text(umbel_text::Error),
     /// An error of the library for web caches.
     Cache(umbel_cache::Error),
-    /// None of the experiments has a parameter of this name.
+    /// None of the experiments has a parameter with this name.
     UnknownParameter {
-        /// The names of the parameters that they have, in order.
+        /// The names of the parameters that they do have, in order.
         known: Vec<&'static str>,
     },
     /// A parameter of an experiment is out of range.
@@ -120,7 +120,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            // Their messages are this one's, so their causes are, too.
+            // This error has the message of the inner one, so it also has the cause of the inner
+            // one.
             Error::Filter(error) => error.source(),
             Error::Net(error) => error.source(),
             Error::Text(error) => error.source(),

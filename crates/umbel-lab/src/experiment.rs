@@ -1,16 +1,16 @@
-//! Experiments: their description, their parameters, and their findings.
+//! The description, the parameters and the findings of an experiment.
 
 use crate::keys::mix;
 use crate::trace::Trace;
-use crate::{Chart, Criterion, Error, Keys, Result, Table};
+use crate::{Chapter, Chart, Criterion, Error, Keys, Reference, Result, Table};
 use std::collections::BTreeMap;
 use umbel::hash::reduce;
 use umbel::{Digest, Hasher};
 
-/// How much work an experiment does.
+/// The amount of work that an experiment does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Enough to see whether a claim holds; all experiments together take three minutes.
+    /// Enough to decide whether a claim holds; all experiments together take three minutes.
     Quick,
     /// As much work as in the literature, or more.
     Full,
@@ -21,20 +21,34 @@ pub enum Scale {
 pub struct About {
     /// Identifier on the command line.
     pub id: &'static str,
+    /// Chapter of the report.
+    pub chapter: Chapter,
     /// Title, in a few words.
     pub title: &'static str,
-    /// Source of the claim: author, year and, in parentheses, a short title; see `docs/references.md`.
-    pub source: &'static str,
+    /// Works that make the claim.
+    pub sources: &'static [Reference],
     /// The claim, in a sentence or two.
     pub claim: &'static str,
     /// The set-up of the test.
     pub set_up: &'static str,
+    /// What to do with the result, in a sentence that follows "In practice:".
+    pub advice: &'static str,
+    /// Command that puts the result to use, with backticks around it, in a phrase that follows "Try
+    /// it with"; the library module where no command does.
+    pub command: &'static str,
     /// Approximate seconds of a quick and of a full run.
     pub seconds: [u32; 2],
-    /// Whether the experiment measures times, and has to run alone.
+    /// Whether the experiment measures times and therefore has to run alone.
     pub timed: bool,
     /// Parameters that can be set.
     pub parameters: &'static [Parameter],
+}
+
+impl About {
+    /// Returns the cited works by author and year, such as `Bloom 1970; Honoroff 2006`.
+    pub fn source(&self) -> String {
+        self.sources.iter().map(|source| source.cite).collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// A claim of the literature, and the code that tests it.
@@ -43,19 +57,24 @@ pub trait Experiment: Send + Sync {
     fn about(&self) -> About;
 
     /// Runs the test.
+    ///
+    /// # Errors
+    ///
+    /// An error of the library under test, or of a parameter that does not fit the others. A claim
+    /// that does not hold is not an error but a [`Criterion`] that does not hold.
     fn run(&self, lab: &Lab) -> Result<Findings>;
 }
 
-/// A number of an experiment that can be set.
+/// A number of an experiment that `umbel lab run --set` can change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
     /// Name in the literature.
     pub name: &'static str,
     /// Meaning, in a few words.
     pub meaning: &'static str,
-    /// Default of a quick and of a full run.
+    /// Defaults of a quick and of a full run.
     pub default: [f64; 2],
-    /// Least and largest value.
+    /// Smallest and largest value.
     pub range: [f64; 2],
     /// Whether the value has to be a whole number.
     pub whole: bool,
@@ -91,9 +110,10 @@ pub struct Lab {
     pub scale: Scale,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Function that is applied to digests before filters see them: the identity, except in tests of a bad hash.
+    /// Function that is applied to digests before filters see them: the identity, except in tests
+    /// that simulate a bad hash.
     pub spoil: fn(Digest) -> Digest,
-    /// Parameters that differ from their defaults.
+    /// Parameters with a value other than the default.
     set: BTreeMap<&'static str, f64>,
 }
 
@@ -108,7 +128,7 @@ impl Lab {
         if self.scale == Scale::Quick { quick } else { full }
     }
 
-    /// Sets a parameter for those of the experiments that have it.
+    /// Sets a parameter of those experiments that have it.
     ///
     /// ```
     /// use umbel_lab::{Lab, Scale, find};
@@ -121,8 +141,8 @@ impl Lab {
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownParameter`] if none of the experiments has it, [`Error::OutOfRange`] if one of them does not take the
-    /// value.
+    /// [`Error::UnknownParameter`] if none of the experiments has the parameter,
+    /// [`Error::OutOfRange`] if the value is out of range for one of them.
     pub fn set(&mut self, experiments: &[Box<dyn Experiment>], name: &str, value: f64) -> Result<()> {
         let mut takers = experiments
             .iter()
@@ -150,7 +170,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Returns the parameters that differ from their defaults.
+    /// Returns the parameters with a value other than the default.
     pub fn changed(&self) -> &BTreeMap<&'static str, f64> {
         &self.set
     }
@@ -166,22 +186,22 @@ impl Lab {
         self.number(parameter) as u64
     }
 
-    /// Returns the keys of a build, which depend on the seed as well.
+    /// Returns the keys of a build. They also depend on the seed.
     pub fn keys(&self, build: u64) -> Keys {
         Keys::of_build(mix(self.seed).wrapping_add(build))
     }
 
-    /// Draws a number below `range`, independent of the hashes of filters.
+    /// Draws a number below `range` that is independent of the hashes of filters.
     pub fn draw(&self, stream: u64, number: u64, range: u64) -> u64 {
         reduce(mix(mix(mix(self.seed) ^ stream) ^ number), range)
     }
 
-    /// Returns the hash of a build: each has its own.
+    /// Returns the hash of a build. Each build has its own.
     pub fn hasher(&self, build: u64) -> Hasher {
         Hasher::fast(mix(self.seed ^ 0x5eed).wrapping_add(build))
     }
 
-    /// Returns the digests of keys, as filters will see them.
+    /// Returns the digests of keys as filters see them.
     pub fn digests(&self, hasher: &Hasher, keys: &[u64]) -> Vec<Digest> {
         hasher.digest_batch(keys).into_iter().map(self.spoil).collect()
     }

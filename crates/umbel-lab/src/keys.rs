@@ -1,7 +1,8 @@
-//! Keys of experiments: disjoint members and strangers, the same in every run.
+//! The keys of experiments: disjoint members and strangers, the same in every run.
 
-/// A bijection of the 64-bit numbers (the "moremur" variant of the Murmur finaliser), which has nothing in common with
-/// the hashes of the library: a filter must not be measured with keys that its own hash has made uniform.
+/// A bijection of the 64-bit numbers (the "moremur" variant of the Murmur finaliser) that is
+/// unrelated to the hashes of the library. A filter must not be measured with keys that its own
+/// hash has made uniform.
 pub(crate) fn mix(x: u64) -> u64 {
     let x = (x ^ x >> 27).wrapping_mul(0x3c79_ac49_2ba7_b653);
     let x = (x ^ x >> 33).wrapping_mul(0x1c69_b3f7_4ac4_ae35);
@@ -22,22 +23,22 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The keys of a build; its number is taken modulo 2^23.
+    /// Returns the keys of a build, whose number is taken modulo 2^23.
     pub fn of_build(build: u64) -> Keys {
         Keys { build: build % (1 << 23) }
     }
 
-    /// Keys that are inserted.
+    /// Returns keys to insert.
     pub fn members(self, count: u64) -> Vec<u64> {
         (0..count).map(|number| mix(self.build << 41 | 1 << 40 | number)).collect()
     }
 
-    /// Keys that are not.
+    /// Returns keys that are never inserted.
     pub fn strangers(self, count: u64) -> Vec<u64> {
         (0..count).map(|number| self.stranger(number)).collect()
     }
 
-    /// One of the keys that are not inserted.
+    /// Returns one of the keys that are never inserted.
     pub fn stranger(self, number: u64) -> u64 {
         mix(self.build << 41 | number)
     }

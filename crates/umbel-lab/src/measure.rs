@@ -1,4 +1,4 @@
-//! Measurements: rates over several builds, times as medians with their quartiles.
+//! Measurements: rates over several builds, and times as medians with quartiles.
 
 use crate::{Keys, Lab, Result};
 use std::time::Instant;
@@ -6,7 +6,7 @@ use umbel::internals::Structure;
 use umbel::key::Hashed;
 use umbel::{Digest, Filter, Hasher, Insert};
 
-/// A rate of false positives, measured with several filters of the same size.
+/// A false-positive rate, measured with several filters of the same size.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
     /// Mean over the filters.
@@ -15,7 +15,7 @@ pub struct Rate {
     pub deviation: f64,
     /// Number of filters.
     pub builds: u64,
-    /// Number of strangers that each filter was asked for.
+    /// Number of strangers that were looked up in each filter.
     pub queries: u64,
 }
 
@@ -33,13 +33,14 @@ impl Rate {
         self.mean * (self.builds * self.queries) as f64 >= 5.0
     }
 
-    /// Returns four standard errors of the mean if the true rate is `rate`: the deviation that chance explains. The error of
-    /// counting follows from the rate. The variation between filters beyond that is estimated from them, but never as more
-    /// than a tenth of the rate: filters that differ by more are broken, and must not widen their own tolerance.
+    /// Returns four standard errors of the mean if the true rate is `rate`: the deviation that
+    /// chance explains. The counting error follows from the rate. The further variation between
+    /// filters is estimated from the filters, but limited to a tenth of the rate: filters that
+    /// differ by more are broken, and must not widen their own tolerance.
     pub fn chance(&self, rate: f64) -> f64 {
         let counting = rate * (1.0 - rate) / self.queries as f64;
         let between = (self.deviation.powi(2) - counting).clamp(0.0, (0.1 * rate).powi(2));
-        // Where hardly anything happens, a few times more are chance as well.
+        // For very rare events, chance also explains a few more of them.
         4.0 * ((counting + between) / self.builds as f64).sqrt() + 4.0 / (self.builds * self.queries) as f64
     }
 
@@ -68,13 +69,13 @@ pub fn rate<F: Insert>(
     Ok(Rate::from_builds(&rates, queries))
 }
 
-/// Returns how many of these keys a filter contains.
+/// Returns the number of these keys that a filter contains.
 pub fn positives<F: Filter>(lab: &Lab, filter: &F, keys: &[u64]) -> u64 {
     let digests = lab.digests(filter.hasher(), keys);
     filter.contains_batch(&Hashed(&digests)).count()
 }
 
-/// Number of cells that lookups of strangers read before they end.
+/// The number of cells that lookups of strangers read before they end.
 #[derive(Clone, Copy, Debug)]
 pub struct Probes {
     /// Mean number for a stranger.
@@ -104,7 +105,7 @@ pub fn probes<S: Structure>(filter: &S, strangers: &[Digest]) -> Result<Probes> 
     Ok(Probes { mean, chance: 4.0 * (variance / count).sqrt(), positives: positives as f64 / count })
 }
 
-/// A time for one of many operations, in nanoseconds.
+/// The time of one operation, in nanoseconds, measured in rounds of many.
 #[derive(Clone, Copy, Debug)]
 pub struct Time {
     /// Median of the rounds.
@@ -124,7 +125,8 @@ impl Time {
     }
 }
 
-/// Splits a slice into rounds, so that a round is short and no cache holds the keys of the round before.
+/// Splits a slice into rounds, so that rounds are short and no cache holds the keys of the previous
+/// round.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns<'a, T> {
     all: &'a [T],
@@ -146,11 +148,12 @@ impl<'a, T> Turns<'a, T> {
     }
 }
 
-/// A participant of a [`race`]: runs a round of operations and returns a number that depends on all of them.
+/// A participant of a [`race`]: runs a round of operations and returns a number that depends on all
+/// of them.
 pub type Contestant<'a> = Box<dyn FnMut() -> u64 + 'a>;
 
-/// Times contestants of `operations` operations each. They take turns, so that other load on the machine disturbs all of them
-/// alike; a first round that fills the caches is not counted.
+/// Times contestants of `operations` operations each. They take turns, so that other load on the
+/// machine affects all of them equally. The first round, which fills the caches, is not counted.
 ///
 /// ```
 /// use umbel_lab::measure::race;
@@ -170,8 +173,8 @@ pub fn race(rounds: usize, operations: u64, mut contestants: Vec<Contestant<'_>>
     taken.into_iter().map(Time::from_rounds).collect()
 }
 
-/// Returns the nanoseconds for each of `operations` operations, run once. The result goes through a black box, so that the
-/// compiler cannot remove the work.
+/// Runs a round of `operations` operations once and returns the nanoseconds per operation. The
+/// result goes through a black box, so that the compiler cannot remove the work.
 pub fn once<T>(operations: u64, round: impl FnOnce() -> T) -> f64 {
     let start = Instant::now();
     std::hint::black_box(round());
@@ -183,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_take_the_next_until_all_have_been_taken() {
+    fn rounds_go_through_the_slice_and_start_again() {
         let mut turns = Turns::new(&[1, 2, 3, 4, 5], 2);
         assert_eq!([turns.next_round(), turns.next_round(), turns.next_round()], [&[1, 2], &[3, 4], &[1, 2]]);
         assert_eq!(Turns::new(&[1], 2).next_round(), [1]);

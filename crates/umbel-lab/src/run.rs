@@ -1,4 +1,4 @@
-//! Runs experiments, as many at once as there are threads, and those that measure times alone.
+//! Runs experiments in parallel, and afterwards those that measure times, one by one.
 
 use crate::{About, Experiment, Findings, Lab, Result};
 use std::sync::Mutex;
@@ -20,8 +20,8 @@ impl Outcome {
     }
 }
 
-/// Runs experiments, and calls `done` after each. The outcomes are in the order of the experiments, and do not depend on the
-/// number of threads.
+/// Runs experiments and calls `done` after each. The outcomes have the order of the experiments and
+/// do not depend on the number of threads, times aside.
 pub fn run(
     experiments: &[Box<dyn Experiment>],
     lab: &Lab,

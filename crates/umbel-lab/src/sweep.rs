@@ -1,6 +1,7 @@
-//! Sweeps: a measurement that is repeated while a parameter changes, described once.
+//! Sweeps: a measurement that is repeated for several values of a parameter, described once.
 //!
-//! A row of a sweep names each number once. From it come the row of the table, the points of the chart and the criteria:
+//! A row of a sweep names each number once, and yields the row of the table, the points of the
+//! chart and the criteria:
 //!
 //! ```
 //! use umbel_lab::{Axis, Findings, Sweep};
@@ -27,17 +28,18 @@
 //! assert!(findings.criteria.iter().all(|criterion| criterion.holds));
 //! ```
 //!
-//! [`value`](Point::value) and its relatives put a number into a column. The calls that follow, up to the next number, say
-//! how it is drawn ([`line`](Point::line) for theory, [`dots`](Point::dots) for measurements, with bars if the number has a
-//! spread) and what it has to be ([`near`](Point::near), [`at_most`](Point::at_most)). Columns and series appear in the
-//! order in which they are named first; a row without a column leaves its cell empty.
+//! [`value`](Point::value) and its relatives put a number into a column. The calls that follow, up
+//! to the next number, draw it ([`line`](Point::line) for theory, [`dots`](Point::dots) for
+//! measurements, with bars if the number has a spread) and judge it ([`near`](Point::near),
+//! [`at_most`](Point::at_most)). Columns and series appear in the order of their first use. A row
+//! that does not mention a column leaves its cell empty.
 
 use crate::criterion::added;
 use crate::measure::{Rate, Time};
 use crate::{Axis, Chart, Criterion, Findings, Judge, Mark, Series, Table};
 use std::fmt::Display;
 
-/// A table, the charts that show its rows, and the criteria that its rows have to meet.
+/// A table, the charts that show its rows, and the criteria that the rows have to meet.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     table: Table,
@@ -51,7 +53,8 @@ impl Sweep {
         Sweep { table: Table::new(table, &[]), charts: Vec::new(), criteria: Vec::new() }
     }
 
-    /// Returns the sweep with one more chart. Points are drawn in the first one unless they name another.
+    /// Returns the sweep with one more chart. Points are drawn in the first chart unless
+    /// [`on`](Point::on) selects another.
     pub fn chart(mut self, name: &str, title: impl Into<String>, x: Axis, y: Axis) -> Sweep {
         self.charts.push(Chart { name: name.into(), title: title.into(), x, y, series: Vec::new() });
         self
@@ -63,7 +66,7 @@ impl Sweep {
         Point { sweep: self, chart: 0, x, value: f64::NAN, spread: None, rate: None }
     }
 
-    /// Adds a row of which nothing is drawn.
+    /// Adds a row that is not drawn.
     pub fn row(&mut self) -> Point<'_> {
         self.at(f64::NAN)
     }
@@ -83,11 +86,11 @@ impl Sweep {
         self.series_on(0, label, mark, colour, points);
     }
 
-    /// Adds a series that does not come from the rows to the chart of this number.
+    /// Adds a series that does not come from the rows to the chart with this number.
     ///
     /// # Panics
     ///
-    /// If the sweep has no chart of this number.
+    /// If the sweep has no chart with this number.
     pub fn series_on(
         &mut self,
         chart: usize,
@@ -140,20 +143,20 @@ impl Findings {
     }
 }
 
-/// A row of a sweep, and the number of it that was named last.
+/// A row of a sweep, with the number that was named last.
 #[derive(Debug)]
 pub struct Point<'a> {
     sweep: &'a mut Sweep,
     chart: usize,
     x: f64,
-    /// The number that was named last, from where to where it varies, and the rate that it is the mean of.
+    /// The number that was named last, the ends of its bar, and the rate whose mean it is.
     value: f64,
     spread: Option<(f64, f64)>,
     rate: Option<Rate>,
 }
 
 impl Point<'_> {
-    /// Fills a cell with something that is not measured.
+    /// Fills a cell with content that is not measured.
     pub fn cell(self, column: &str, content: impl Display) -> Self {
         let Table { columns, rows, .. } = &mut self.sweep.table;
         let number = columns.iter().position(|known| known == column).unwrap_or_else(|| {
@@ -172,37 +175,37 @@ impl Point<'_> {
         cells.into_iter().fold(self, |point, (column, content)| point.cell(column, content))
     }
 
-    /// A number that is not in the table.
+    /// Names a number that is not in the table.
     pub fn hidden(self, value: f64) -> Self {
         Point { value, spread: None, rate: None, ..self }
     }
 
-    /// A number, in a column with this many digits after the point.
+    /// Puts a number into a column, with this many digits after the point.
     pub fn value(self, column: &str, value: f64, digits: usize) -> Self {
         self.cell(column, format_args!("{value:.digits$}")).hidden(value)
     }
 
-    /// A number, in a column with its sign and this many digits after the point.
+    /// Puts a number into a column, with its sign and this many digits after the point.
     pub fn signed(self, column: &str, value: f64, digits: usize) -> Self {
         self.cell(column, format_args!("{value:+.digits$}")).hidden(value)
     }
 
-    /// A number, in a column in scientific notation with this many digits after the point.
+    /// Puts a number into a column, in scientific notation with this many digits after the point.
     pub fn scientific(self, column: &str, value: f64, digits: usize) -> Self {
         self.cell(column, format_args!("{value:.digits$e}")).hidden(value)
     }
 
-    /// A number, in a column as it is.
+    /// Puts a number into a column, with all its digits.
     pub fn exact(self, column: &str, value: impl Display + Copy + Into<f64>) -> Self {
         self.cell(column, value).hidden(value.into())
     }
 
-    /// A count, in a column.
+    /// Puts a count into a column.
     pub fn count(self, column: &str, count: u64) -> Self {
         self.cell(column, count).hidden(count as f64)
     }
 
-    /// A number that there may not be; its cell is empty then.
+    /// Puts a number into a column, or leaves the cell empty if there is none.
     pub fn optional(self, column: &str, value: Option<f64>, digits: usize) -> Self {
         match value {
             Some(value) => self.value(column, value, digits),
@@ -210,12 +213,12 @@ impl Point<'_> {
         }
     }
 
-    /// The mean of a rate.
+    /// Puts the mean of a rate into a column.
     pub fn rate(self, column: &str, rate: &Rate, digits: usize) -> Self {
         Point { rate: Some(*rate), ..self.value(column, rate.mean, digits) }
     }
 
-    /// A time: its median and its quartiles in three columns.
+    /// Puts the median and the quartiles of a time into three columns.
     pub fn time(self, columns: [&str; 3], time: &Time, digits: usize) -> Self {
         let Time { median, low, high } = *time;
         let cells = columns.into_iter().zip([median, low, high]);
@@ -223,21 +226,21 @@ impl Point<'_> {
         point.hidden(median).spread(low, high)
     }
 
-    /// The number varies between these two.
+    /// Gives the number a bar between these two values.
     pub fn spread(self, low: f64, high: f64) -> Self {
         Point { spread: Some((low, high)), ..self }
     }
 
-    /// Draws what follows in the chart of this number.
+    /// Draws the following points in the chart with this number.
     pub fn on(self, chart: usize) -> Self {
         Point { chart, ..self }
     }
 
-    /// Draws the number with this mark; NaN is left out.
+    /// Draws the number with this mark. NaN is not drawn.
     ///
     /// # Panics
     ///
-    /// If the sweep has no chart, or [`on`](Point::on) named one that it does not have.
+    /// If the sweep has no chart, or not the one that [`on`](Point::on) selected.
     pub fn drawn(self, mark: Mark, label: impl Into<String>, colour: usize) -> Self {
         if !self.value.is_nan() {
             let at = (self.x, self.value);
@@ -273,7 +276,7 @@ impl Point<'_> {
         self.drawn(Mark::Dots, label, colour)
     }
 
-    /// Draws the number as a dot that is joined to the others of its series.
+    /// Draws the number as a dot that a line joins to the others of its series.
     ///
     /// # Panics
     ///
@@ -282,19 +285,19 @@ impl Point<'_> {
         self.drawn(Mark::Path, label, colour)
     }
 
-    /// The number is at most `tolerance` away from the expected one.
+    /// Requires that the number is at most `tolerance` away from the expected one.
     pub fn near(self, claim: impl Into<String>, expected: f64, tolerance: f64) -> Self {
         self.sweep.near(claim, self.value, expected, tolerance);
         self
     }
 
-    /// The number is not above `most`.
+    /// Requires that the number is not above `most`.
     pub fn at_most(self, claim: impl Into<String>, most: f64) -> Self {
         self.sweep.at_most(claim, self.value, most);
         self
     }
 
-    /// The number is not below `least`.
+    /// Requires that the number is not below `least`.
     pub fn at_least(self, claim: impl Into<String>, least: f64) -> Self {
         self.sweep.at_least(claim, self.value, least);
         self
@@ -306,13 +309,14 @@ impl Point<'_> {
         self
     }
 
-    /// A statement about the row is true.
+    /// Requires that a statement about the row is true.
     pub fn that(self, claim: impl Into<String>, holds: bool) -> Self {
         self.sweep.that(claim, holds);
         self
     }
 
-    /// The rate is the expected one within the share `slack` of it and chance.
+    /// Requires that the rate agrees with the expected one within the share `slack` of it and
+    /// chance.
     pub fn agrees(self, claim: impl Into<String>, expected: f64, slack: f64) -> Self {
         match &self.rate {
             Some(rate) => self.sweep.judge(Criterion::rate(claim, rate, expected, slack)),
@@ -321,12 +325,12 @@ impl Point<'_> {
         self
     }
 
-    /// Continues with `then` if a condition is met.
+    /// Applies `then` if a condition is met.
     pub fn when(self, condition: bool, then: impl FnOnce(Self) -> Self) -> Self {
         if condition { then(self) } else { self }
     }
 
-    /// Continues with `then` if there is a value.
+    /// Applies `then` if there is a value.
     pub fn with<T>(self, value: Option<T>, then: impl FnOnce(Self, T) -> Self) -> Self {
         match value {
             Some(value) => then(self, value),
@@ -334,13 +338,13 @@ impl Point<'_> {
         }
     }
 
-    /// The last criterion shows an erratum.
+    /// Marks the last criterion as evidence for an erratum.
     pub fn shows(self, erratum: &'static str) -> Self {
         self.sweep.criteria.last_mut().map(|criterion| criterion.shows(erratum));
         self
     }
 
-    /// The last criterion is about a time.
+    /// Marks the last criterion as one about a time.
     pub fn timed(self) -> Self {
         self.sweep.criteria.last_mut().map(Criterion::timed);
         self
@@ -378,7 +382,8 @@ mod tests {
 
     #[test]
     fn a_rare_rate_is_judged_by_its_count() {
-        // One of 1000, where 0.03 are expected: four standard deviations of a normal law are 0.69.
+        // One event in 1000, where 0.03 are expected: four standard deviations of a normal law are
+        // 0.69.
         let rare = Rate::from_builds(&[0.0, 0.002], 500);
         let mut sweep = Sweep::new("rates");
         sweep.row().rate("measured", &rare, 4).agrees("rate", 3e-5, 0.0).shows("e01");

@@ -5,7 +5,8 @@ use crate::{Error, Result};
 /// A table of an experiment; the report writes it to a CSV file of the same name.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Name of the file, without its extension. Tables of times have `time` in their name: they differ from run to run.
+    /// Name of the file, without its extension. Tables of times have `time` in their name, because
+    /// they differ from run to run.
     pub name: String,
     /// Names of the columns.
     pub columns: Vec<String>,
@@ -27,7 +28,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::Table`] if a row has another number of cells than the header.
+    /// [`Error::Table`] if the number of cells of a row differs from that of the header.
     pub fn to_csv(&self) -> Result<Vec<u8>> {
         let write = || {
             let mut writer = csv::Writer::from_writer(Vec::new());

@@ -1,8 +1,8 @@
 //! Exact tail probabilities of counts.
 //!
-//! A count of rare events is not normal: of an event that is expected 0.03 times, four standard deviations are 0.7, and a
-//! single occurrence, which happens in three runs of a hundred, lies outside. Its own law gives the counts that chance
-//! explains.
+//! A count of rare events is not normally distributed. If an event is expected 0.03 times, four
+//! standard deviations are 0.7, and a single occurrence, which happens in three runs of a hundred,
+//! lies outside. The exact law of the count gives the counts that chance explains.
 //!
 //! ```
 //! use umbel_lab::Law;
@@ -13,11 +13,11 @@
 
 use std::ops::RangeInclusive;
 
-/// The probability that a normal variable is more than four standard deviations from its mean. Counts are judged at the
-/// same confidence.
+/// The probability that a normal variable is more than four standard deviations from its mean.
+/// Counts are judged at the same confidence.
 pub const FOUR_SIGMA: f64 = 6.334e-5;
 
-/// Expected counts below this one are rare: above it, a normal law is as good as the exact one.
+/// The expected count from which on a normal law is as good as the exact one.
 const RARE_COUNT: f64 = 100.0;
 
 /// The law of a count.
@@ -46,7 +46,7 @@ impl Law {
         }
     }
 
-    /// Returns whether so few events are expected that a normal law is wrong.
+    /// Returns whether too few events are expected for a normal law.
     pub fn is_rare(self) -> bool {
         self.mean() < RARE_COUNT
     }
@@ -61,14 +61,14 @@ impl Law {
         self.terms().skip_while(|(i, _)| *i < count).map(|(_, term)| term).sum::<f64>().min(1.0)
     }
 
-    /// Returns the counts of which neither tail is rarer than half of [`FOUR_SIGMA`], if the mean is known within the share
-    /// `slack` of it.
+    /// Returns the counts for which neither tail is rarer than half of [`FOUR_SIGMA`]. The mean is
+    /// known within the share `slack` of it.
     pub fn two_sided(self, slack: f64) -> RangeInclusive<u64> {
         let [low, high] = [1.0 - slack, 1.0 + slack].map(|factor| self.scaled(factor));
         low.lowest(FOUR_SIGMA / 2.0)..=high.highest(FOUR_SIGMA / 2.0)
     }
 
-    /// The same law with this multiple of the mean.
+    /// Returns the law with a multiple of this mean.
     fn scaled(self, factor: f64) -> Law {
         match self {
             Law::Binomial { trials, probability } => {
@@ -78,7 +78,7 @@ impl Law {
         }
     }
 
-    /// Returns the least count whose lower tail is not rarer than [`FOUR_SIGMA`].
+    /// Returns the smallest count whose lower tail is not rarer than [`FOUR_SIGMA`].
     pub fn lower_bound(self) -> u64 {
         self.lowest(FOUR_SIGMA)
     }
@@ -88,7 +88,8 @@ impl Law {
         self.highest(FOUR_SIGMA)
     }
 
-    /// The least count of which the probability of at most that many events reaches `tail`.
+    /// Returns the smallest count such that the probability of at most that many events reaches
+    /// `tail`.
     fn lowest(self, tail: f64) -> u64 {
         let mut sum = 0.0;
         let reaches = |(count, term): (u64, f64)| {
@@ -98,7 +99,8 @@ impl Law {
         self.terms().find_map(reaches).unwrap_or_default()
     }
 
-    /// The largest count of which the probability of at least that many events reaches `tail`.
+    /// Returns the largest count such that the probability of at least that many events reaches
+    /// `tail`.
     fn highest(self, tail: f64) -> u64 {
         let terms: Vec<(u64, f64)> = self.terms().collect();
         let mut sum = 0.0;
@@ -106,12 +108,12 @@ impl Law {
             sum += term;
             (sum >= tail).then_some(*count)
         };
-        // The small terms are added first, so that none of them is lost.
+        // Add the small terms first, so that rounding does not lose them.
         terms.iter().rev().find_map(reaches).unwrap_or_default()
     }
 
-    /// The probability of each count from zero on, up to where it vanishes. Each follows from the one before by its ratio;
-    /// logarithms keep the first ones from underflowing.
+    /// Returns the probability of each count, from zero up to where it vanishes. Each term follows
+    /// from the previous one by their ratio; logarithms keep the first terms from underflowing.
     fn terms(self) -> impl Iterator<Item = (u64, f64)> {
         let (none, end) = match self {
             Law::Binomial { trials, probability } => (trials as f64 * (-probability).ln_1p(), trials),
@@ -123,7 +125,8 @@ impl Law {
             }
             Law::Poisson { mean } => mean / next as f64,
         };
-        // A certain success leaves a single count, which the ratios cannot reach from zero.
+        // If success is certain, the only possible count is `end`, which the ratios cannot reach
+        // from zero.
         let certain = matches!(self, Law::Binomial { probability, .. } if probability >= 1.0);
         let first = if certain { (end, 0.0) } else { (0, if end == 0 { 0.0 } else { none }) };
         let following =
@@ -149,7 +152,7 @@ mod tests {
         let coin = Law::Binomial { trials: 10, probability: 0.5 };
         assert!(near(coin.at_most(2), 56.0 / 1024.0) && near(coin.at_least(8), 56.0 / 1024.0));
         assert!(near(coin.at_least(0), 1.0) && near(coin.at_most(10), 1.0));
-        // Four throws of a die: a six at least once is 1 - (5/6)^4.
+        // Four throws of a die: the probability of at least one six is 1 - (5/6)^4.
         let six = Law::Binomial { trials: 4, probability: 1.0 / 6.0 };
         assert!(near(six.at_least(1), 671.0 / 1296.0) && near(six.at_most(0), 625.0 / 1296.0));
         // e^-2 (1 + 2 + 2), and the rest.

@@ -1,11 +1,12 @@
-//! Payloads for experiments about attribution: drawn, given to a recorder, and searched exactly, so that it is known who carried what.
+//! Payloads for experiments about attribution: generated, recorded, and searched exactly, so that
+//! the true carriers of an excerpt are known.
 
 use crate::{Error, Lab, Result};
 use std::net::{IpAddr, Ipv4Addr};
 use umbel_net::attribution::{Epoch, Finding, Pair, Recorder, Settings};
 use umbel_net::capture::{Packet, Timestamp};
 
-/// One random number after the other. Streams of different names have nothing in common.
+/// A stream of random numbers. Streams with different names are independent.
 pub(crate) struct Dice<'a> {
     lab: &'a Lab,
     stream: u64,
@@ -13,25 +14,25 @@ pub(crate) struct Dice<'a> {
 }
 
 impl<'a> Dice<'a> {
-    /// The stream of this name, and of a build.
+    /// Creates the stream with this name for a build.
     pub fn new(lab: &'a Lab, name: &[u8; 4], build: u64) -> Dice<'a> {
         Dice { lab, stream: u64::from(u32::from_le_bytes(*name)) << 32 | build, thrown: 0 }
     }
 
-    /// A number below this one.
+    /// Returns a number below `range`.
     pub fn below(&mut self, range: usize) -> usize {
         self.thrown += 1;
         self.lab.draw(self.stream, self.thrown, range as u64) as usize
     }
 
-    /// So many random bytes.
+    /// Returns `length` random bytes.
     pub fn bytes(&mut self, length: usize) -> Vec<u8> {
         let words = (0..length.div_ceil(4)).flat_map(|_| (self.below(1 << 32) as u32).to_le_bytes());
         words.take(length).collect()
     }
 }
 
-/// A payload and the pair of hosts that it was sent between.
+/// A payload, and the pair of hosts between which it was sent.
 pub(crate) struct Sent {
     /// Sender and receiver.
     pub pair: Pair,
@@ -39,7 +40,7 @@ pub(crate) struct Sent {
     pub payload: Vec<u8>,
 }
 
-/// A pair of hosts by number: no two have a host in common.
+/// Returns the pair of hosts with this number. No two pairs share a host.
 pub(crate) fn pair(number: usize) -> Pair {
     let host = |network: u32| IpAddr::from(Ipv4Addr::from(network + number as u32));
     Pair::new(host(0x0a00_0000), host(0x0b00_0000))
@@ -71,14 +72,14 @@ pub(crate) fn record(settings: Settings, seed: u64, sent: &[Sent]) -> Result<Epo
     recorder.finish()?.ok_or_else(nothing)
 }
 
-/// Whether a finding is among these that names a pair.
+/// Returns whether one of the findings names the pair.
 pub(crate) fn names(findings: &[Finding], pair: Pair) -> bool {
     findings.iter().any(|finding| finding.listed.pair == pair)
 }
 
-/// Whether an excerpt is in a payload.
+/// Returns whether a payload contains an excerpt.
 pub(crate) fn contains(payload: &[u8], excerpt: &[u8]) -> bool {
-    // Most places differ in the first byte.
+    // Most windows already differ in the first byte.
     payload.windows(excerpt.len().max(1)).any(|window| window.first() == excerpt.first() && window == excerpt)
 }
 
@@ -88,7 +89,7 @@ mod tests {
     use crate::Scale;
 
     #[test]
-    fn what_is_recorded_is_found_in_the_pair_that_sent_it() {
+    fn a_recorded_excerpt_is_attributed_to_the_pair_that_sent_it() {
         let lab = Lab::new(Scale::Quick, 1);
         let mut dice = Dice::new(&lab, b"test", 0);
         let mut send = |number| Sent { pair: pair(number), payload: dice.bytes(300) };

@@ -1,4 +1,4 @@
-//! The experiment that everybody does first: a list of words, and random words that are certainly not in it.
+//! The classic first experiment: a list of words, and random words that are certainly not in it.
 
 use crate::Result;
 use crate::keys::mix;
@@ -9,33 +9,34 @@ use umbel::{Bloom, Hasher, Standard};
 /// The result of testing a list of words with random words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WordsReport {
-    /// The rate that was asked for.
+    /// Requested rate.
     pub p: f64,
-    /// Different words of the list.
+    /// Number of different words in the list.
     pub n: u64,
-    /// Bits: -n ln p / (ln 2)^2, rounded up.
+    /// Number of bits: -n ln p / (ln 2)^2, rounded up.
     pub m: u64,
-    /// Hash functions: (m/n) ln 2, rounded up.
+    /// Number of hash functions: (m/n) ln 2, rounded up.
     pub k: u32,
-    /// How many random words were asked.
+    /// Number of random words that were looked up.
     pub queries: u64,
-    /// How many of them the filter took for words of the list.
+    /// Number of random words that the filter took for words of the list.
     pub positives: u64,
     /// Rate by the classic formula for m, n and k.
     pub computed: f64,
-    /// The hash functions and the computed rate if k were rounded to the nearest number, where that is better.
+    /// Number of hash functions and computed rate with k rounded to the nearest number, if that
+    /// rate is lower.
     pub rounded: Option<(u32, f64)>,
 }
 
 impl WordsReport {
-    /// The share of random words that the filter took for words of the list.
+    /// Returns the share of random words that the filter took for words of the list.
     pub fn measured(&self) -> f64 {
         self.positives as f64 / self.queries.max(1) as f64
     }
 }
 
-/// Puts the words into a standard filter for the rate `p`, with m and k both rounded up, and asks it for `queries`
-/// different random words of which none is in the list.
+/// Inserts the words into a standard filter for the rate `p`, with m and k both rounded up, and
+/// looks up `queries` different random words, none of which is in the list.
 ///
 /// ```
 /// let list: Vec<String> = (0..1000).map(|number| format!("word {number}")).collect();
@@ -45,6 +46,10 @@ impl WordsReport {
 /// assert!((report.measured() - report.computed).abs() < 0.0013);
 /// # Ok::<(), umbel_lab::Error>(())
 /// ```
+///
+/// # Errors
+///
+/// [`Error::Filter`](crate::Error::Filter) if the list is empty or `p` is not between 0 and 1.
 pub fn words<W: AsRef<[u8]>>(list: &[W], p: f64, queries: u64, seed: u64) -> Result<WordsReport> {
     let mut known: HashSet<Vec<u8>> = list.iter().map(|word| word.as_ref().to_vec()).collect();
     let n = known.len() as u64;
@@ -53,7 +58,7 @@ pub fn words<W: AsRef<[u8]>>(list: &[W], p: f64, queries: u64, seed: u64) -> Res
     for word in &known {
         filter.insert(&word[..]);
     }
-    // Whatever is new to the set is neither in the list nor asked before.
+    // A word that is new to the set is neither in the list nor was it looked up before.
     let strangers = (0..).map(|number| random_word(seed, number)).filter(|word| known.insert(word.clone()));
     let asked = strangers.take(usize::try_from(queries).unwrap_or(usize::MAX));
     let positives = asked.filter(|word| filter.contains(&word[..])).count() as u64;
@@ -64,7 +69,7 @@ pub fn words<W: AsRef<[u8]>>(list: &[W], p: f64, queries: u64, seed: u64) -> Res
     Ok(WordsReport { p, n, m, k, queries, positives, computed, rounded })
 }
 
-/// Five to twelve small letters.
+/// Returns a word of five to twelve lower-case letters.
 fn random_word(seed: u64, number: u64) -> Vec<u8> {
     let mut random = mix(mix(seed).wrapping_add(number));
     let mut take = |choices: u64| {
@@ -84,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_figures_of_werren_and_suter_come_out() {
+    fn the_figures_of_werren_and_suter_are_reproduced() {
         let report = words(&numbers(58_110), 0.04, 100_000, 1).unwrap();
         assert_eq!((report.n, report.m, report.k), (58_110, 389_318, 5));
         assert!((report.computed - 0.040_221_2).abs() < 5e-8);
@@ -93,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn where_rounding_up_is_worse_it_is_said() {
+    fn a_report_mentions_where_rounding_up_is_worse() {
         let report = words(&numbers(500), 0.05, 100, 1).unwrap();
         let (k, rate) = report.rounded.unwrap();
         assert_eq!((report.k, k), (5, 4));
@@ -101,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_comes_twice_counts_once_and_the_seed_decides_the_questions() {
+    fn repeated_words_count_once_and_the_seed_selects_the_random_words() {
         let twice = [numbers(100), numbers(100)].concat();
         let of = |list: &[String], seed| words(list, 0.2, 20_000, seed).unwrap();
         assert_eq!(of(&twice, 1), of(&numbers(100), 1));
@@ -109,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn a_random_word_of_the_list_is_not_asked() {
+    fn a_random_word_that_is_in_the_list_is_not_looked_up() {
         let list: Vec<Vec<u8>> = (0..1000).map(|number| random_word(7, number)).collect();
-        // At such a rate hardly anything but a member is taken for one.
+        // At this rate only members are found.
         assert_eq!(words(&list, 1e-9, 2000, 7).unwrap().positives, 0);
     }
 
     #[test]
-    fn without_words_or_with_a_rate_that_is_none_there_is_no_report() {
+    fn an_empty_list_and_invalid_rates_are_refused() {
         assert!(words::<&str>(&[], 0.01, 10, 1).is_err());
         assert!([0.0, 1.0, -0.5, f64::NAN].iter().all(|p| words(&["a"], *p, 10, 1).is_err()));
     }

@@ -7,9 +7,10 @@ use crate::shell::Shell;
 fn experiments_are_listed_run_and_reported() {
     let shell = Shell::new();
     let list = shell.run("lab list").ok().text().to_owned();
-    for id in ["E1 ", "E1b ", "E1c "] {
-        assert!(list.lines().any(|line| line.starts_with(id)), "{list}");
+    for start in ["Sizing and rates: ", "E1 ", "E1b ", "E1c ", "Privacy and security: ", "E12-vault "] {
+        assert!(list.lines().any(|line| line.starts_with(start)), "{list}");
     }
+    assert!(list.contains("Try it with umbel vault search"), "{list}");
     let told = shell.run("lab run e1b E1c --quick --out report --seed 7").ok().text().to_owned();
     assert!(told.starts_with("E1b   holds, 79 of 79 criteria"), "{told}");
     for file in ["index.html", "E1b/E1b.json", "E1b/arrays.csv", "E1c/ratio.svg"] {
@@ -44,6 +45,6 @@ fn parameters_change_the_experiment_and_its_report() {
     let shell = Shell::new();
     shell.run(&["lab", "run", "E1", "e1", "--set", "n = 2000, queries=10k"]).ok();
     let page = String::from_utf8(shell.read("lab/index.html")).expect("text");
-    assert!(page.contains("keys in a filter n = 2000") && page.matches("<section").count() == 1);
+    assert!(page.contains("n = 2000 (keys in a filter)") && page.matches("<section").count() == 1);
     assert!(shell.run("lab list --parameters").ok().text().contains("strangers for each filter"));
 }

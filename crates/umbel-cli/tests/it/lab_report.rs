@@ -111,6 +111,8 @@ fn every_experiment_holds_and_a_browser_sees_every_chart_of_the_report() {
     let answer = seen(&shell, browser, &folder.join("index.html"));
     let charts = answer["charts"].as_array().expect("a list");
     assert_eq!(charts.len(), pictures, "every picture is on the page");
+    let index = fs::read_to_string(folder.join("index.html")).expect("the page");
+    assert_eq!(index.matches("<a class=\"card\"").count(), 10, "the first screen has ten small pictures");
     for chart in charts {
         let number = |name: &str| chart[name].as_f64().unwrap_or_default();
         assert!(number("width") > 300.0 && number("height") > 100.0, "{chart}");

@@ -1,34 +1,35 @@
-//! The axes of charts: where values go, and which of them are written beside the axis.
+//! The axes of charts: the position of a value, and the choice of the tick labels.
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 use std::ops::Range;
 
-/// An axis.
+/// An axis of a chart.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// Label, with the unit.
     pub label: String,
-    /// Whether equal steps are equal ratios.
+    /// Whether the axis is logarithmic.
     pub log: bool,
 }
 
 impl Axis {
-    /// An axis on which equal steps are equal differences.
+    /// Creates a linear axis.
     pub fn linear(label: &str) -> Axis {
         Axis { label: label.into(), log: false }
     }
 
-    /// An axis on which equal steps are equal ratios.
+    /// Creates a logarithmic axis.
     pub fn log(label: &str) -> Axis {
         Axis { label: label.into(), log: true }
     }
 
-    /// Whether the axis has a place for this value.
+    /// Returns whether the axis can show this value.
     pub(super) fn shows(&self, value: f64) -> bool {
         value.is_finite() && (!self.log || value > 0.0)
     }
 
-    /// An axis long enough for these values, with a little room; from nothing on, if that is wanted and near.
+    /// Returns the span of an axis for these values, with a little room at the ends. With
+    /// `from_nothing`, it starts at zero if the values come near it.
     pub(super) fn spanning(&self, values: impl Iterator<Item = f64>, from_nothing: bool) -> Span {
         let values: Vec<f64> = values.filter(|value| self.shows(*value)).collect();
         let whole = values.iter().all(|value| value.fract() == 0.0);
@@ -50,17 +51,17 @@ impl Axis {
     }
 }
 
-/// From where to where an axis goes.
+/// The range of an axis.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
     ends: Range<f64>,
     log: bool,
-    /// Whether all values are whole numbers: then so are the marks.
+    /// Whether all values are whole numbers, so that ticks have to be whole numbers too.
     whole: bool,
 }
 
 impl Span {
-    /// Where a value is: 0 at the start, 1 at the end.
+    /// Returns the position of a value: 0 at the start of the axis, 1 at the end.
     pub fn place(&self, value: f64) -> f64 {
         let (at, start, end) = (self.scaled(value), self.scaled(self.ends.start), self.scaled(self.ends.end));
         (at - start) / (end - start)
@@ -92,7 +93,7 @@ impl Span {
                 ticks.into_iter().step_by(step).collect()
             });
         }
-        // A short stretch, logarithmic or not, is read like a ruler.
+        // A short range has evenly spaced ticks, even on a logarithmic axis.
         let rough = (end - start) / most.max(1) as f64;
         let decade = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * decade).find(|step| *step >= rough);
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_are_marked_at_round_numbers_over_their_whole_length() {
+    fn ticks_are_round_numbers_over_the_whole_axis() {
         assert_eq!(ticks(Axis::linear(""), [1.0, 5.0]), ["0", "1", "2", "3", "4", "5"]);
         assert_eq!(
             ticks(Axis::linear(""), [0.1, 0.5]),
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_without_values_is_still_an_axis() {
+    fn an_axis_without_values_has_ticks() {
         assert!(!ticks(Axis::log(""), [0.0, f64::NAN]).is_empty());
         assert!(!ticks(Axis::linear(""), [0.0, 0.0]).is_empty());
     }

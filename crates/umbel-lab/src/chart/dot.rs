@@ -1,4 +1,5 @@
-//! The dots of charts: each colour has a shape of its own, for those who do not see the colours.
+//! The dots of charts. Each colour has a shape of its own, for readers who cannot distinguish the
+//! colours.
 
 use super::COLOURS;
 use plotters::element::{Drawable, PointCollection};
@@ -6,7 +7,7 @@ use plotters::style::Color;
 use plotters_backend::{BackendCoord, DrawingBackend, DrawingErrorKind};
 use std::iter::{Once, once};
 
-/// Corners around the middle, in pixels; the circle has none.
+/// Corners of each shape around its centre, in pixels. The circle has none.
 const SHAPES: [&[BackendCoord]; 7] = [
     &[],
     &[(-4, -4), (4, -4), (4, 4), (-4, 4)],
@@ -30,7 +31,7 @@ const SHAPES: [&[BackendCoord]; 7] = [
     &[(-5, -2), (5, -2), (5, 2), (-5, 2)],
 ];
 
-/// A dot.
+/// A dot of a series.
 pub(super) struct Dot<C> {
     at: C,
     number: usize,

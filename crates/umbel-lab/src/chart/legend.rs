@@ -1,4 +1,4 @@
-//! The legend of a chart, below it, where it hides nothing.
+//! The legend, which stands below the chart and hides nothing.
 
 use super::dot::Dot;
 use super::{COLOURS, Chart, LEFT, Mark, Series, WIDTH};
@@ -8,16 +8,17 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
 const ROW: i32 = 22;
-/// A letter is about as wide as this; an entry has a sample of its mark before the letters and some room after them.
+/// Approximate width of a letter. An entry has a sample of its mark before the text and a gap after
+/// it.
 const LETTER: i32 = 7;
 const SAMPLE: i32 = 26;
 const GAP: i32 = 22;
 
-/// The entries of a legend and their places.
+/// The entries of a legend with their positions.
 pub(super) struct Legend<'a>(Vec<(&'a Series, i32, i32)>);
 
 impl<'a> Legend<'a> {
-    /// Fills rows from the left.
+    /// Lays out the entries row by row, from the left.
     pub fn new(chart: &'a Chart) -> Legend<'a> {
         let (mut x, mut y) = (LEFT, ROW / 2);
         let mut entries = Vec::new();

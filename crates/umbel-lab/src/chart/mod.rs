@@ -1,5 +1,5 @@
-//! Charts as SVG: curves, points and spreads over linear or logarithmic axes, in colours that colour-blind readers can
-//! distinguish, and with a different mark for each colour.
+//! Charts as SVG: curves, points and spreads over linear or logarithmic axes, in colours that
+//! colour-blind readers can distinguish, and with a different mark for each colour.
 
 mod axis;
 mod dot;
@@ -63,7 +63,8 @@ pub enum Mark {
     Dots,
     /// Joined dots: measurements whose order matters.
     Path,
-    /// Dots with the label beside the first of them instead of in the legend: many items that are compared.
+    /// Dots with the label beside the first of them instead of in the legend: many items that are
+    /// compared.
     Named,
 }
 
@@ -80,7 +81,9 @@ pub(crate) const COLOURS: [RGBColor; 7] = [
 
 const WIDTH: u32 = 760;
 const HEIGHT: u32 = 440;
-/// Where the plane begins.
+/// Width and height of a thumbnail.
+const THUMBNAIL: (u32, u32) = (320, 190);
+/// Left edge of the plane.
 const LEFT: i32 = 84;
 
 type Plane<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Span, Span>>;
@@ -93,6 +96,43 @@ impl Chart {
     /// [`Error::Picture`] if the drawing library fails.
     pub fn to_svg(&self) -> Result<String> {
         self.drawn().map_err(|source| Error::Picture { name: self.name.clone(), source })
+    }
+
+    /// Returns a small picture as SVG: the series on their axes, without title, labels and legend.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Picture`] if the drawing library fails.
+    pub fn to_thumbnail(&self) -> Result<String> {
+        self.drawn_small().map_err(|source| Error::Picture { name: self.name.clone(), source })
+    }
+
+    fn drawn_small(&self) -> Drawn<String> {
+        let mut svg = String::new();
+        {
+            let area = SVGBackend::with_string(&mut svg, THUMBNAIL).into_drawing_area();
+            area.fill(&WHITE)?;
+            let (x, y) = self.spans();
+            let mut chart = ChartBuilder::on(&area)
+                .margin(10)
+                .x_label_area_size(4)
+                .y_label_area_size(4)
+                .build_cartesian_2d(x, y)?;
+            chart
+                .configure_mesh()
+                .light_line_style(WHITE.mix(0.0))
+                .bold_line_style(BLACK.mix(0.12))
+                .label_style(("sans-serif", 1).into_font().color(&WHITE))
+                .set_all_tick_mark_size(0)
+                .x_labels(6)
+                .y_labels(6)
+                .draw()?;
+            for series in &self.series {
+                self.draw_series(&mut chart, series, None)?;
+            }
+            area.present()?;
+        }
+        Ok(svg)
     }
 
     fn drawn(&self) -> Drawn<String> {
@@ -144,7 +184,7 @@ impl Chart {
         let dots = named.flat_map(|series| &series.points).filter(|point| self.shows(point));
         let mut names = Names::beside(dots.map(|dot| chart.backend_coord(dot)), [LEFT, WIDTH as i32 - 4]);
         for series in &self.series {
-            self.draw_series(&mut chart, series, &mut names)?;
+            self.draw_series(&mut chart, series, Some(&mut names))?;
         }
         Ok(())
     }
@@ -153,7 +193,8 @@ impl Chart {
         self.x.shows(point.0) && self.y.shows(point.1)
     }
 
-    fn draw_series(&self, chart: &mut Plane<'_>, series: &Series, names: &mut Names) -> Drawn {
+    /// Draws a series, with a name beside the first dot of a named one if there are `names`.
+    fn draw_series(&self, chart: &mut Plane<'_>, series: &Series, names: Option<&mut Names>) -> Drawn {
         let colour = COLOURS[series.colour % COLOURS.len()];
         let style = colour.stroke_width(2);
         let shown = |point: &(f64, f64)| self.shows(point);
@@ -175,9 +216,10 @@ impl Chart {
         if !matches!(series.mark, Mark::Line | Mark::Dashes) {
             chart.draw_series(points().map(|point| Dot::new(point, series.colour)))?;
         }
-        if let Some(point) = points().next().filter(|_| series.mark == Mark::Named) {
+        let first = points().next().filter(|_| series.mark == Mark::Named);
+        if let Some((point, names)) = first.zip(names) {
             let (offset, tie) = names.place(&series.label, chart.backend_coord(&point));
-            // A name that found no room beside its dot is tied to it.
+            // A line ties a name to its dot if there was no room beside it.
             let tie = PathElement::new([(0, 0), tie.unwrap_or_default()], BLACK.mix(0.4));
             let name = Text::new(series.label.clone(), offset, ("sans-serif", 12).into_font());
             chart.draw_series([EmptyElement::at(point) + tie + name])?;

@@ -1,28 +1,29 @@
-//! Where the names of dots have room: not over dots, and not over each other.
+//! Positions for the names of dots that cover neither dots nor other names.
 
 /// Approximate width of a letter and height of a name, in pixels.
 const LETTER: f64 = 6.4;
 const HIGH: i32 = 12;
 
-/// The names that have a place already, and the dots.
+/// The areas of the dots and of the names that already have a position.
 pub struct Names {
-    /// From left, from top, to right, to bottom.
+    /// Left, top, right and bottom edge of each area.
     taken: Vec<[i32; 4]>,
-    /// From where to where names may be, left to right.
+    /// Left and right edge of the area for names.
     between: [i32; 2],
 }
 
 impl Names {
-    /// Dots that no name may cover.
+    /// Creates a layout whose names must not cover these dots.
     pub fn beside(dots: impl Iterator<Item = (i32, i32)>, between: [i32; 2]) -> Names {
         Names { taken: dots.map(|(x, y)| [x - 4, y - 4, x + 4, y + 4]).collect(), between }
     }
 
-    /// How far from its dot a name starts, which takes the place; and, if that is not beside it, where a line to it ends.
+    /// Reserves an area for a name. Returns its offset from the dot and, if the name is not right
+    /// beside the dot, the end of a line that ties the two.
     pub fn place(&mut self, name: &str, (x, y): (i32, i32)) -> ((i32, i32), Option<(i32, i32)>) {
         let wide = (name.chars().count() as f64 * LETTER) as i32;
         let (right, left, middle) = (7, -7 - wide, -wide / 2);
-        // Beside the dot, over it, under it, and then ever farther away.
+        // Right, left, above and below the dot, and then farther away.
         let near = [(right, -6), (left, -6), (middle, -18), (middle, 6)];
         let far = [-14, 3, -26, 15, -38, 27].into_iter().flat_map(|down| [(right, down), (left, down)]);
         let mut offsets = near.into_iter().chain(far);

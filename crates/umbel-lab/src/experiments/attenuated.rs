@@ -1,4 +1,5 @@
-//! E12-attenuated: documents found by what neighbours tell, and how the deeper levels fill.
+//! E12-attenuated: documents found by the summaries of neighbours, and the fill of the deeper
+//! levels.
 
 use super::prelude::*;
 use crate::keys::mix;
@@ -11,8 +12,8 @@ use umbel_net::topology::Graph;
 
 pub struct AttenuatedRouting;
 
-const NODES: Parameter = Parameter::count("nodes", "nodes of the network", [120, 300], [20, 1000]);
-const DOCUMENTS: Parameter = Parameter::count("documents", "documents of a node", [10, 20], [1, 100]);
+const NODES: Parameter = Parameter::count("nodes", "nodes in the network", [120, 300], [20, 1000]);
+const DOCUMENTS: Parameter = Parameter::count("documents", "documents per node", [10, 20], [1, 100]);
 const DEPTH: u32 = 4;
 const HASHES: u32 = 3;
 const WIDTHS: [u32; 4] = [256, 1024, 4096, 16384];
@@ -21,13 +22,19 @@ impl Experiment for AttenuatedRouting {
     fn about(&self) -> About {
         About {
             id: "E12-attenuated",
-            title: "Documents found by what neighbours tell",
-            source: "Rhea and Kubiatowicz 2002",
-            claim: "If a node keeps for each link a filter for every distance, questions find near documents on short ways. Deeper \
-                    levels hold the documents of many nodes and are full before long.",
-            set_up: "A network of the kind of Barabasi and Albert with two links for each node, ten documents on each node, filters \
-                     of four levels with 256 to 16384 bits. How full each level is, against what follows from the documents \
-                     behind the link; then documents are looked for from random nodes.",
+            chapter: Chapter::Networks,
+            title: "Documents found by the summaries of neighbours",
+            sources: &[RHEA],
+            claim: "If a node stores, for each link, one filter per distance, queries find nearby \
+                    documents on short paths. Deeper levels hold the documents of many nodes and \
+                    soon fill up.",
+            set_up: "A Barabási–Albert network with two links per node, ten documents on each \
+                     node, filters of four levels with 256 to 16384 bits. The fill of each level \
+                     is compared with the value expected for the documents behind the link; then \
+                     documents are searched for from random nodes.",
+            advice: "Make the filters wide enough that the deepest level stays below half full, or \
+                     use fewer levels; keep a slower lookup for the rest.",
+            command: "the library module `umbel_net::routing`",
             seconds: [1, 3],
             timed: false,
             parameters: &[NODES, DOCUMENTS],
@@ -42,13 +49,13 @@ impl Experiment for AttenuatedRouting {
         let behind = behind(&graph);
         let mut fills = Sweep::new("fill").chart(
             "fill",
-            "How full the levels are, on average over all links",
+            "Mean fill of the levels over all links",
             Axis::linear("level"),
-            Axis::linear("share of bits that are set"),
+            Axis::linear("share of set bits"),
         );
         let mut searches = Sweep::new("searches").chart(
             "found",
-            "Documents found by filters alone, by their distance",
+            "Documents found by the filters alone, by distance",
             Axis::linear("hops to the document"),
             Axis::linear("share found"),
         );
@@ -66,10 +73,10 @@ impl Experiment for AttenuatedRouting {
                     .line(format!("{bits} bits, expected"), colour)
                     .value("fill", of.measured, 4)
                     .dots(format!("{bits} bits, measured"), colour)
-                    // All links share the same documents, and so the same luck.
-                    .near(format!("{bits} bits, level {level}: how full"), of.expected, 0.03);
+                    // All links share the same documents, so their fills are not independent.
+                    .near(format!("{bits} bits, level {level}: fill"), of.expected, 0.03);
             }
-            let told = network.flips_sent() as f64 / (nodes as u64 * lab.count(&DOCUMENTS)) as f64;
+            let sent = network.flips_sent() as f64 / (nodes as u64 * lab.count(&DOCUMENTS)) as f64;
             for (distance, of) in (1..).zip(search(lab, &network)) {
                 let share = of.found as f64 / of.searches.max(1) as f64;
                 let hops = of.hops as f64 / of.found.max(1) as f64;
@@ -79,26 +86,28 @@ impl Experiment for AttenuatedRouting {
                     .value("found", share, 4)
                     .path(format!("{bits} bits"), colour)
                     .value("hops_if_found", hops, 3)
-                    .value("bits_told_for_a_document", told, 0);
+                    .value("bits_told_for_a_document", sent, 0);
             }
             near.push(searches.points(&format!("{bits} bits")).first().map_or(0.0, |point| point.1));
         }
         let claim = "share of documents one hop away that are found, with the widest filters";
         searches.at_least(claim, near[3], 0.98);
-        let claim = "the wider the filters, the more are found one hop away";
+        let claim = "the wider the filters, the more documents are found one hop away";
         searches.that(claim, near.windows(2).all(|pair| pair[0] <= pair[1] + 0.02));
         findings.add(fills);
         findings.add(searches);
-        findings.verdict = "Levels are as full as the documents behind them say, and each is much fuller than the one before. One that is \
-                            nearly full says yes to everything, and questions that follow it get lost; wide filters find nearly all, \
-                            on ways that are hardly longer than the shortest. What is not found is left to the slower lookup, so \
-                            that no answer is wrong."
-            .into();
+        findings.verdict =
+            "Levels are as full as the documents behind them predict, and each is much fuller than \
+             the one before. A level that is nearly full says yes to everything, and queries that \
+             follow it get lost; wide filters find nearly all documents, on paths that are hardly \
+             longer than the shortest. Documents that are not found are left to the slower lookup, \
+             so no answer is wrong."
+                .into();
         Ok(findings)
     }
 }
 
-/// The worked example of nine bits, with documents on the second and third level.
+/// Checks the worked example of nine bits, with documents on the second and third level.
 fn worked_example(findings: &mut Findings) -> Result<()> {
     let mut filter = Attenuated::new(FilterShape { bits: 9, hashes: 3, depth: 3 })?;
     let [a, b, c, d] =
@@ -107,12 +116,13 @@ fn worked_example(findings: &mut Findings) -> Result<()> {
         filter.insert(level, &document);
     }
     let union: Vec<u32> = (0..9).filter(|position| filter.has(2, *position)).collect();
-    findings.that("worked example: level 2 is bits 0, 2, 3, 5, 7", union == [0, 2, 3, 5, 7]);
+    findings.that("worked example: level 2 has bits 0, 2, 3, 5, 7", union == [0, 2, 3, 5, 7]);
     findings.near("worked example: potential", filter.potential(&a), 3.0 / 8.0, 0.0);
     Ok(())
 }
 
-/// The nodes behind each link, by distance: all that can be reached in exactly that many hops without turning back at once.
+/// Returns the nodes behind each link, by distance: those that can be reached in exactly that many
+/// hops without immediately turning back.
 fn behind(graph: &Graph) -> Vec<Vec<Vec<BTreeSet<usize>>>> {
     let mut levels: Vec<Vec<Vec<BTreeSet<usize>>>> = (0..graph.len())
         .map(|node| graph.neighbours(node).iter().map(|link| vec![BTreeSet::from([link.to])]).collect())
@@ -147,7 +157,7 @@ fn filled(lab: &Lab, graph: &Graph, shape: FilterShape) -> Result<Network> {
     Ok(network)
 }
 
-/// Of a level, on average over all links.
+/// The fill of a level, averaged over all links.
 struct Fill {
     documents: f64,
     expected: f64,

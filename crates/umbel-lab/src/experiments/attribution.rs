@@ -1,4 +1,4 @@
-//! E8c: how many wrong pairs a system of attribution names, by the length of the excerpt.
+//! E8c: the number of wrong pairs that an attribution system names, by the length of the excerpt.
 
 use super::payload::{BUILDS, PRINTED, bytes, record as record_blocks};
 use super::prelude::*;
@@ -10,25 +10,25 @@ use umbel_net::payload::{Method, noise};
 pub struct WrongAttributions;
 
 const CARRIERS: Parameter =
-    Parameter::count("carriers", "pairs that carry the text as it is", [200, 1000], [20, 20_000]);
+    Parameter::count("carriers", "pairs that carry the unchanged text", [200, 1000], [20, 20_000]);
 const VARIANTS: Parameter =
     Parameter::count("variants", "pairs that carry a changed text", [200, 1000], [20, 20_000]);
 const OTHERS: Parameter =
     Parameter::count("others", "pairs that carry something else", [200, 1000], [20, 20_000]);
 const EXCERPTS: Parameter =
-    Parameter::count("excerpts", "excerpts of each length, of each text", [40, 100], [10, 10_000]);
+    Parameter::count("excerpts", "excerpts of each length from each text", [40, 100], [10, 10_000]);
 
-/// Texts, each with a trace of its own.
+/// Number of texts, each with a trace of its own.
 const TEXTS: u64 = 5;
-/// The bytes of a text, and at most of what comes before it in a payload.
+/// The bytes of a text, and the largest number of bytes before it in a payload.
 const TEXT: usize = 1024;
 const HEADER: usize = 200;
-/// Mean distance of changes in a changed text, and the bytes of a change.
+/// Mean distance between changes in a changed text, and the bytes of a change.
 const APART: usize = 100;
 const FIELD: usize = 4;
 /// The bytes of a block.
 const BLOCK: usize = 32;
-/// The length of excerpts, and how many wrong pairs are printed for it.
+/// Lengths of excerpts, each with the printed number of wrong pairs.
 const PRINTED_WRONG: [(usize, u32); 6] =
     [(96, 1375), (128, 932), (160, 695), (192, 500), (224, 293), (256, 33)];
 /// Printed number of right pairs.
@@ -38,17 +38,25 @@ impl Experiment for WrongAttributions {
     fn about(&self) -> About {
         About {
             id: "E8c",
+            chapter: Chapter::Networks,
             title: "Wrong attributions by the length of the excerpt",
-            source: "Shanmugasundaram et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "A single block is attributed wrongly nearly always, and each further block makes that much rarer. Of excerpts of a \
-                    mail worm, fewer and fewer pairs were named wrongly the longer the excerpts were, from 1375 for 25 328 right \
-                    ones at 96 bytes to 33 at 256.",
-            set_up: "First the printed table: random strings of one to five blocks, looked for at 33 places, in filters with \
-                     the five printed rates. Then five texts of 1024 random bytes, each behind up to 200 other bytes in the payload of \
-                     many pairs. As many others carry the text with four bytes changed every 100 bytes or so, and as many something \
-                     else. An attribution system with blocks of 32 bytes records all of it, and excerpts of the text are asked for. An exact search \
-                     tells who carried them, and who carried all blocks that can be compared. Last, only random payloads in half \
-                     the memory, so that chance is seen.",
+            sources: &[SHANMUGASUNDARAM, HONOROFF],
+            claim: "A single block is nearly always attributed wrongly, and each further block \
+                    makes a wrong attribution much rarer. For excerpts of a mail worm, the number \
+                    of pairs named wrongly falls with the length of the excerpt: from 1375, next \
+                    to 25 328 right ones, at 96 bytes to 33 at 256.",
+            set_up: "First the printed table: random strings of one to five blocks, searched at 33 \
+                     places, in filters with the five printed rates. Then five texts of 1024 \
+                     random bytes, each sent by many pairs behind up to 200 other bytes. As many \
+                     other pairs carry the text with four bytes changed about every 100 bytes, and \
+                     as many carry something else. An attribution system with blocks of 32 bytes \
+                     records all of it, and is queried for excerpts of the text. An exact search \
+                     finds the pairs that carried an excerpt, and those that carried all blocks \
+                     that can be compared. Last, only random payloads in half the memory, so that \
+                     chance becomes visible.",
+            advice: "Query for the longest excerpt you have, at least a few hundred bytes, and \
+                     verify a named pair if similar payloads are common.",
+            command: "`umbel net attribute`",
             seconds: [4, 60],
             timed: false,
             parameters: &[CARRIERS, VARIANTS, OTHERS, EXCERPTS],
@@ -60,16 +68,19 @@ impl Experiment for WrongAttributions {
         by_blocks(lab, &mut findings)?;
         by_length(lab, &mut findings)?;
         by_chance(lab, &mut findings)?;
-        findings.verdict = "The printed row of single blocks is what chance gives at 33 places. The rows below it are not: random strings \
-                            are found more often than printed, in each column, and so they would be in a hierarchical filter. So these \
-                            rows were measured in another way, and on traffic that is not known. At the largest rate four blocks are still \
-                            found half of the time. In the system, nobody who carried an excerpt is missed. Most of those \
-                            who are named wrongly carried a text that differs only in bytes at the ends, which are not compared; \
-                            of the others a change was \
-                            overlooked by chance. They become fewer with the length, as printed. There are about half as many \
-                            as if whole blocks alone were compared, since the system keeps halves. Who carried \
-                            something else is hardly ever named; with half of the memory some are, as many as the system itself predicts."
-            .into();
+        findings.verdict =
+            "Chance alone explains the printed row of single blocks at 33 places. It does not \
+             explain the rows below: random strings are found more often than printed, in each \
+             column, and would be in a hierarchical filter too. These rows were therefore measured \
+             in another way, on unknown traffic. At the largest rate four blocks are still found \
+             half of the time. The system misses no pair that carried an excerpt. Most pairs that \
+             it names wrongly carried a text that differs only in bytes at the ends, which are not \
+             compared; for the others, a change was overlooked by chance. Wrong pairs become fewer \
+             with the length, as printed. There are about half as many as if only whole blocks \
+             were compared, since the system stores halves. Pairs that carried something else are \
+             hardly ever named; with half of the memory some are, as many as the system itself \
+             predicts."
+                .into();
         Ok(findings)
     }
 }
@@ -81,7 +92,7 @@ const PRINTED_ROWS: [[Option<f64>; 5]; 3] = [
     [Some(0.000_820), Some(0.000_230), Some(0.000_060), Some(0.000_020), None],
 ];
 
-/// The table for one to five blocks by five rates.
+/// Measures the table of one to five blocks by five rates.
 fn by_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (places, payloads, queries) = (33, 300, lab.either(4000, 50_000));
     let mut sweep = Sweep::new("blocks").chart(
@@ -121,8 +132,8 @@ fn by_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 _ => None,
             };
             above &= blocks == 1 || printed.is_none_or(|printed| hierarchical.min(measured.mean) > printed);
-            let claim = format!("{blocks} blocks at the rate {printed_rate}");
-            // The formula for a block is a little low, and that adds up.
+            let claim = format!("string length {blocks}, rate {printed_rate}: share found");
+            // The formula for a block is a little low, and the errors of the blocks add up.
             let criterion = match blocks {
                 1 => Criterion::near(claim, measured.mean, theory, 0.006),
                 _ => Criterion::rate(claim, &measured, theory, 0.01 * blocks as f64),
@@ -144,14 +155,16 @@ fn by_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             }
             shares.push(measured.mean);
         }
-        // With larger rates a block cannot do so much, and with fewer blocks nearly everything is found.
+        // At larger rates a block excludes less, and with fewer blocks nearly everything is found.
         if printed_rate < 0.2 {
-            let claim = format!("the fourth block makes it rarer, at the rate {printed_rate}: by a factor");
+            let claim =
+                format!("factor by which the fourth block reduces the share, at the rate {printed_rate}");
             sweep.at_least(claim, shares[2] / shares[3], 5.0);
         }
     }
     sweep.that(
-        "strings of two to four blocks are found more often than printed, and so they would be in a hierarchical filter",
+        "strings of two to four blocks are found more often than printed, \
+         and would be in a hierarchical filter too",
         above,
     );
     findings.add(sweep);
@@ -166,11 +179,11 @@ struct Counts {
     found: u64,
     /// Other pairs that were named.
     wrong: u64,
-    /// Those of them that carried all that was compared.
+    /// Wrong pairs that carried all units that were compared.
     alike: u64,
     /// Other pairs that carried all whole blocks that could be compared.
     alike_in_blocks: u64,
-    /// Of the pairs that carried something else, those that were named, and how many of them were predicted.
+    /// Pairs that carried something else and were named, and the predicted number of them.
     others: u64,
     predicted: f64,
 }
@@ -194,11 +207,11 @@ fn by_length(lab: &Lab, findings: &mut Findings) -> Result<()> {
     }
     let mut sweep = Sweep::new("lengths").chart(
         "lengths",
-        "Pairs that are named wrongly, where many payloads are alike",
+        "Pairs that are named wrongly among many similar payloads",
         Axis::linear("bytes of the excerpt"),
-        Axis::log("wrong pairs for a right one"),
+        Axis::log("wrong pairs per right pair"),
     );
-    let by_system = "the system, with halves of blocks";
+    let by_system = "the system, with half blocks";
     for ((length, printed_wrong), counts) in PRINTED_WRONG.into_iter().zip(&counts) {
         let right = counts.right as f64;
         let claim = |what: &str| format!("{length} bytes: {what}");
@@ -207,31 +220,32 @@ fn by_length(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .at(length as f64)
             .cells([("bytes", &length), ("right", &counts.right), ("found", &counts.found)])
             .hidden(counts.found as f64 / right)
-            .near(claim("the share of right pairs that are found"), 1.0, 0.0)
+            .near(claim("share of right pairs that are found"), 1.0, 0.0)
             .cell("wrong", counts.wrong)
             .hidden(counts.wrong as f64 / counts.alike_in_blocks as f64)
-            .at_most(claim("wrong pairs, of those that whole blocks would have named"), 0.7)
+            .at_most(claim("wrong pairs / wrong pairs by whole blocks alone"), 0.7)
             .cell("alike_in_halves", counts.alike)
             .hidden(counts.alike as f64 / counts.wrong as f64)
-            .at_least(claim("the share of them that carried all that was compared"), 0.6)
+            .at_least(claim("share of wrong pairs that carried everything that was compared"), 0.6)
             .judge(Criterion::count_at_most(others, counts.others, Law::Poisson { mean: counts.predicted }))
             .cell("alike_in_blocks", counts.alike_in_blocks)
             .value("share", counts.wrong as f64 / right, 4)
             .path(by_system, 0)
             .value("share_in_blocks", counts.alike_in_blocks as f64 / right, 4)
-            .path("if whole blocks alone were compared", 1)
+            .path("with whole blocks only", 1)
             .value("printed_share", f64::from(printed_wrong) / PRINTED_RIGHT, 4)
             .dashes("printed, of a mail worm in other traffic", 6);
     }
     let shares = sweep.points(by_system);
     let fall = shares[0].1 / shares[5].1;
-    sweep.at_least("wrong pairs for a right one, 96 bytes against 256", fall, 2.0);
-    sweep.at_most("memory for a byte of payload", share_kept, 0.1);
+    sweep.at_least("wrong pairs per right pair, at 96 bytes / at 256 bytes", fall, 2.0);
+    sweep.at_most("memory per byte of payload", share_kept, 0.1);
     findings.add(sweep);
     Ok(())
 }
 
-/// Pairs with the text, with a changed one, and with something else, in this order.
+/// Returns the payloads of pairs that carry the text, a changed text, and something else, in this
+/// order.
 fn trace(lab: &Lab, text: &[u8], dice: &mut Dice<'_>) -> Vec<Sent> {
     let mut sent = Vec::new();
     let mut send = |payload| sent.push(Sent { pair: pair(sent.len()), payload });
@@ -276,8 +290,9 @@ fn count(epoch: &Epoch, sent: &[Sent], others: u64, excerpt: &[u8], counts: &mut
     Ok(())
 }
 
-/// Whether a payload agrees with an excerpt, somewhere, in all units of this size that can be compared: they begin at multiples of
-/// it in the payload, and a whole block is among them.
+/// Returns whether a payload agrees with an excerpt somewhere in all units of this size that can be
+/// compared: those that begin at a multiple of the size in the payload, with a whole block among
+/// them.
 fn is_alike(payload: &[u8], excerpt: &[u8], unit: usize) -> bool {
     (0..payload.len()).any(|at| {
         let first_block = at.next_multiple_of(BLOCK) - at;
@@ -287,7 +302,7 @@ fn is_alike(payload: &[u8], excerpt: &[u8], unit: usize) -> bool {
     })
 }
 
-/// Random payloads in little memory: how many pairs are named that carried nothing of the excerpt.
+/// Counts the pairs that are named by chance, for random payloads in little memory.
 fn by_chance(lab: &Lab, findings: &mut Findings) -> Result<()> {
     const PAIRS: usize = 200;
     const BITS_PER_BLOCK: f64 = 12.0;
@@ -316,8 +331,7 @@ fn by_chance(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
         let asked = builds as f64 * f64::from(excerpts);
         let error = Rate::from_builds(&differences, 1).error();
-        let claim =
-            format!("{length} bytes, random payloads, 12 bits for a block: wrong pairs for an excerpt");
+        let claim = format!("{length} bytes, random payloads, 12 bits per block: wrong pairs per excerpt");
         sweep
             .row()
             .cell("bytes", length)

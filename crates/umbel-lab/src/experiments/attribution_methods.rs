@@ -1,4 +1,5 @@
-//! E8d: methods of attribution in the same memory, for excerpts that were not there and excerpts that were spliced.
+//! E8d: methods of attribution in the same memory, for excerpts that were not sent and excerpts
+//! that were spliced.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -8,44 +9,47 @@ use umbel_net::attribution::{Epoch, Method, Settings};
 pub struct Methods;
 
 const PAIRS: Parameter = Parameter::count("pairs", "pairs that send payloads", [100; 2], [10, 10_000]);
-const PAYLOADS: Parameter = Parameter::count("payloads", "payloads of a pair", [8, 20], [2, 1000]);
-const EXCERPTS: Parameter = Parameter::count(
-    "excerpts",
-    "excerpts of each kind and length, in each trace",
-    [40, 1000],
-    [10, 100_000],
-);
+const PAYLOADS: Parameter = Parameter::count("payloads", "payloads per pair", [8, 20], [2, 1000]);
+const EXCERPTS: Parameter =
+    Parameter::count("excerpts", "excerpts of each kind and length in each trace", [40, 1000], [10, 100_000]);
 
-/// Traces, of which each is recorded with its own seed.
+/// Number of traces, each recorded with its own seed.
 const TRACES: u64 = 5;
-/// Minimum bytes of a payload, and the most that are added to them.
+/// The smallest number of bytes of a payload, and the largest number that is added to it.
 const MIN_PAYLOAD_BYTES: usize = 1000;
 const MAX_EXTRA_BYTES: usize = 400;
 /// The bytes of a block of equal size.
 const BLOCK: usize = 32;
 /// The lengths of excerpts.
 const LENGTHS: [usize; 9] = [100, 150, 200, 250, 300, 400, 600, 800, 1000];
-/// From this length on winnowing has to be right.
+/// The length from which on winnowing has to be reliable.
 const LONG_EXCERPT: usize = 400;
-/// Parts of the payload's bytes that an epoch takes.
+/// Sizes of an epoch, as shares of the payload's bytes.
 const LITTLE_MEMORY: f64 = 0.02;
 const MUCH_MEMORY: f64 = 0.1;
-/// Smaller predictions are not drawn.
+/// The smallest prediction that is drawn.
 const MIN_DRAWN: f64 = 1e-6;
 
 impl Experiment for Methods {
     fn about(&self) -> About {
         About {
             id: "E8d",
+            chapter: Chapter::Networks,
             title: "Methods of attribution in the same memory",
-            source: "Shanmugasundaram et al. 2004; Ponec et al. 2007",
-            claim: "Hierarchical digests see through excerpts that are spliced from payloads of one pair, which block-based ones \
-                    do not. Winnowing needs much less memory: with a fiftieth of the payload it decides excerpts of 400 bytes. Several \
-                    instances of it name fewer wrong pairs than one in the same memory.",
-            set_up: "Random payloads of 100 pairs, recorded by each method in epochs of the same size, of 2 % and of 10 % of the payload. Asked \
-                     for are excerpts of 100 to 1000 bytes that were sent, that were not, and that are spliced: up to \
-                     some block's end from one payload, and from there on from another one of the same pair, at the places where both were. \
-                     Then winnowing with one to four instances, in 2 %.",
+            sources: &[SHANMUGASUNDARAM, PONEC],
+            claim: "Hierarchical filters recognise excerpts that are spliced from payloads of one \
+                    pair; block-based ones do not. Winnowing needs much less memory: with a \
+                    fiftieth of the payload it decides excerpts of 400 bytes. Several instances of \
+                    it name fewer wrong pairs than one in the same memory.",
+            set_up: "Random payloads of 100 pairs, recorded by each method in epochs of the same \
+                     size, 2 % and 10 % of the payload. Queries are for excerpts of 100 to 1000 \
+                     bytes that were sent, that were not sent, and that are spliced: up to the end \
+                     of some block from one payload, and from there on from another one of the \
+                     same pair, at the places that both had. Then winnowing with one to four \
+                     instances, in 2 %.",
+            advice: "With little memory take winnowing and excerpts of at least 400 bytes; with a \
+                     tenth of the payload take blocks, unless splicing is a threat.",
+            command: "`umbel net record --method`",
             seconds: [4, 120],
             timed: false,
             parameters: &[PAIRS, PAYLOADS, EXCERPTS],
@@ -59,19 +63,22 @@ impl Experiment for Methods {
             methods(lab, &traces, memory, &mut findings)?;
         }
         instances(lab, &traces, &mut findings)?;
-        findings.verdict = "In 2 % of the payload, winnowing names the fewest wrong pairs below 400 bytes, once an excerpt is long enough for it. From 400 \
-                            bytes on hardly any is to be expected. In 10 % block-based digests are better, and judge 100 bytes. Hierarchical \
-                            ones are worse than those at each length, if nobody sent the excerpt. But block-based digests always name the pair \
-                            of a spliced one; hierarchical ones do so more rarely the longer it is; and winnowing does so \
-                            rarely, since a block with the splice in it was never there. Several instances name fewer wrong \
-                            pairs than one, though for the usual excerpt as many are predicted: it is excerpts with few blocks that go \
-                            wrong, and with several instances fewer excerpts have few."
-            .into();
+        findings.verdict =
+            "In 2 % of the payload, winnowing names the fewest wrong pairs below 400 bytes, once \
+             an excerpt is long enough for it. From 400 bytes on, hardly any wrong pair is \
+             expected. In 10 %, block-based filters are better, and can judge 100 bytes. \
+             Hierarchical ones are worse than those at each length if nobody sent the excerpt. But \
+             block-based filters always name the pair of a spliced excerpt; hierarchical ones do \
+             so more rarely the longer it is; and winnowing does so rarely, since a block that \
+             contains the splice was never sent. Several instances name fewer wrong pairs than \
+             one, although the same number is predicted for the usual excerpt: excerpts with few \
+             blocks go wrong, and with several instances fewer excerpts have few blocks."
+                .into();
         Ok(findings)
     }
 }
 
-/// Random payloads, the first of each pair first.
+/// Returns random payloads: the first one of each pair, then the second ones, and so on.
 fn trace(lab: &Lab, build: u64) -> Vec<Sent> {
     let mut dice = Dice::new(lab, b"send", build);
     let pairs = lab.count(&PAIRS) as usize;
@@ -83,9 +90,9 @@ fn trace(lab: &Lab, build: u64) -> Vec<Sent> {
     all.map(&mut send).collect()
 }
 
-/// An epoch that takes this part of the payload's bytes.
+/// Records an epoch that takes this share of the payload's bytes.
 fn record_in(settings: &Settings, memory: f64, seed: u64, sent: &[Sent]) -> Result<Epoch> {
-    // How many blocks there are is known only afterwards.
+    // The number of blocks is known only after recording.
     let about = *record(settings.clone(), seed, sent)?.about();
     let bits_per_block = 8.0 * memory * about.bytes as f64 / about.blocks as f64;
     record(Settings { bits_per_block, ..settings.clone() }, seed, sent)
@@ -94,35 +101,38 @@ fn record_in(settings: &Settings, memory: f64, seed: u64, sent: &[Sent]) -> Resu
 /// Counts for excerpts of one length.
 #[derive(Clone, Default)]
 struct Counts {
-    /// Number of excerpts that were attributed to their senders.
+    /// Excerpts that were attributed to their senders.
     found: u64,
-    /// Number of spliced excerpts that were attributed to the pair that sent both parts.
+    /// Spliced excerpts that were attributed to the pair that sent both parts.
     spliced: u64,
-    /// Pairs that were named for an excerpt that was not sent, and how many were predicted: a mean for each trace.
+    /// Pairs named for an excerpt that was not sent, and their predicted number: a mean for each
+    /// trace.
     wrong: Vec<f64>,
     predicted: Vec<f64>,
-    /// The mean of the predictions' logarithms: what is usual.
+    /// Mean logarithm of the predictions, which describes the usual excerpt.
     logarithms: Vec<f64>,
 }
 
 impl Counts {
-    /// The mean of all traces.
+    /// Returns the mean over all traces.
     fn mean(values: &[f64]) -> f64 {
         values.iter().sum::<f64>() / values.len().max(1) as f64
     }
 
-    /// Returns the mean number of wrong pairs that chance explains. A few pairs are judged by their Poisson law.
+    /// Returns the largest mean number of wrong pairs that chance explains. Small numbers are
+    /// judged by their Poisson law.
     fn bound(&self, excerpts: u64) -> f64 {
         let (predicted, asked) = (Counts::mean(&self.predicted), (excerpts * TRACES) as f64);
         let law = Law::Poisson { mean: predicted * asked };
         match law.is_rare() {
-            // The mean of the traces has rounding errors.
+            // Allow for rounding errors in the mean of the traces.
             true => (1.0 + 1e-9) * law.upper_bound() as f64 / asked,
             false => predicted + self.chance(excerpts),
         }
     }
 
-    /// Returns four standard errors of the wrong pairs beyond the predicted ones, and something for what never happened.
+    /// Returns four standard errors of the wrong pairs beyond the predicted ones, plus an allowance
+    /// for events that did not happen.
     fn chance(&self, excerpts: u64) -> f64 {
         let differences: Vec<f64> =
             self.wrong.iter().zip(&self.predicted).map(|(wrong, predicted)| wrong - predicted).collect();
@@ -130,8 +140,8 @@ impl Counts {
     }
 }
 
-/// Asks for excerpts of every kind; those that are too short for the method are left out. Also the largest part of the payload's bytes
-/// that an epoch takes.
+/// Queries excerpts of every kind, except those that are too short for the method. Also returns the
+/// largest share of the payload's bytes that an epoch takes.
 fn query(
     lab: &Lab,
     settings: &Settings,
@@ -169,7 +179,7 @@ fn query(
     Ok((asked.collect(), kept))
 }
 
-/// Two payloads that one pair sent.
+/// Returns two payloads that one pair sent.
 fn two_of_a_pair<'a>(lab: &Lab, sent: &'a [Sent], dice: &mut Dice<'_>) -> (&'a Sent, &'a Sent) {
     let (pairs, payloads) = (lab.count(&PAIRS) as usize, lab.count(&PAYLOADS) as usize);
     let (pair, one) = (dice.below(pairs), dice.below(payloads));
@@ -177,8 +187,8 @@ fn two_of_a_pair<'a>(lab: &Lab, sent: &'a [Sent], dice: &mut Dice<'_>) -> (&'a S
     (&sent[one * pairs + pair], &sent[other * pairs + pair])
 }
 
-/// The first excerpt up to some block's end, and then the other. Both begin at this byte of their payloads, and there is a whole block
-/// of each.
+/// Joins the first excerpt, up to the end of some block, and the rest of the other. Both begin at
+/// this byte of their payloads, and each contributes a whole block.
 fn spliced(one: &[u8], other: &[u8], from: usize, dice: &mut Dice<'_>) -> Vec<u8> {
     let first = (from + BLOCK).next_multiple_of(BLOCK);
     let last = (from + one.len() - BLOCK) / BLOCK * BLOCK;
@@ -188,7 +198,7 @@ fn spliced(one: &[u8], other: &[u8], from: usize, dice: &mut Dice<'_>) -> Vec<u8
 
 const NAMES: [&str; 3] = ["block-based", "hierarchical", "winnowing"];
 
-/// All methods in the same memory.
+/// Compares all methods in the same memory.
 fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings) -> Result<()> {
     let percent = 100.0 * memory;
     let excerpts = lab.count(&EXCERPTS);
@@ -213,12 +223,12 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
     let mut results = Vec::new();
     for (colour, (method, name)) in Method::ALL.into_iter().zip(NAMES).enumerate() {
         let (counts, kept) = query(lab, &Settings::for_method(method), memory, traces)?;
-        let claim = format!("{name}, {percent:.0} %: memory for a byte of payload");
+        let claim = format!("{name}, {percent:.0} %: memory per byte of payload");
         sweep.near(claim, kept, memory, 0.02 * memory);
         for (length, counts) in &counts {
             let (wrong, predicted) = (Counts::mean(&counts.wrong), Counts::mean(&counts.predicted));
-            let claim = format!("{name}, {percent:.0} %, {length} bytes: wrong pairs for an excerpt");
-            // A pair can be predicted at several places, but is named once.
+            let claim = format!("{name}, {percent:.0} %, {length} bytes: wrong pairs per excerpt");
+            // A pair can be predicted at several places but is named once.
             let drawn = predicted.min(lab.count(&PAIRS) as f64);
             sweep
                 .at(*length as f64)
@@ -231,7 +241,7 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
                 })
                 .value("wrong", wrong, 4)
                 .at_most(claim, counts.bound(excerpts))
-                // A few events are chance, and are not drawn.
+                // Too few events for a dot.
                 .when(is_little && wrong * asked >= 5.0, |point| {
                     point.dots(format!("{name}, counted"), colour)
                 })
@@ -239,7 +249,7 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
                 .when(!is_little, |point| point.path(name, colour));
         }
         let found: u64 = counts.iter().map(|(_, counts)| counts.found).sum();
-        let claim = format!("{name}, {percent:.0} %: the share of excerpts whose senders are found");
+        let claim = format!("{name}, {percent:.0} %: share of excerpts whose senders are found");
         let all = excerpts * TRACES * counts.len() as u64;
         sweep.near(claim, found as f64 / all as f64, 1.0, 0.0);
         results.push(counts);
@@ -249,28 +259,36 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
     Ok(())
 }
 
-/// How the methods compare: block-based, hierarchical, winnowing.
+/// Compares the results of the methods: block-based, hierarchical, winnowing.
 fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, sweep: &mut Sweep) {
     let asked = (lab.count(&EXCERPTS) * TRACES) as f64;
     let [blocks, hierarchical, winnowing] = results else { return };
     let predicted = |counts: &Counts| Counts::mean(&counts.predicted);
     let better = blocks.iter().zip(hierarchical).all(|(one, other)| predicted(&one.1) <= predicted(&other.1));
     sweep.that(
-        format!("{percent:.0} %, excerpts that nobody sent: block-based is predicted to name fewer than hierarchical at each length"),
+        format!(
+            "{percent:.0} %, excerpts that nobody sent: \
+         block-based is predicted to name fewer pairs than hierarchical at each length"
+        ),
         better,
     );
-    // What is shorter than winnowing can judge comes first.
+    // Skip the lengths that are too short for winnowing, which come first.
     let judged = blocks.iter().skip(blocks.len() - winnowing.len()).zip(winnowing);
     if percent < 5.0 {
         let mut judged = judged.filter(|((length, _), _)| *length < LONG_EXCERPT);
         sweep.that(
-            format!("{percent:.0} %, below {LONG_EXCERPT} bytes: winnowing is predicted to name fewer than block-based, where it can judge"),
+            format!(
+                "{percent:.0} %, below {LONG_EXCERPT} bytes: \
+         winnowing is predicted to name fewer pairs than block-based, where it can judge"
+            ),
             judged.all(|(one, other)| predicted(&other.1) < predicted(&one.1)),
         );
     } else {
         let mut judged = judged;
         sweep.that(
-            format!("{percent:.0} %: block-based is predicted to name fewer than winnowing at each length"),
+            format!(
+                "{percent:.0} %: block-based is predicted to name fewer pairs than winnowing at each length"
+            ),
             judged.all(|(one, other)| predicted(&one.1) <= predicted(&other.1)),
         );
     }
@@ -278,30 +296,28 @@ fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, sweep: &mu
         let sum: u64 = of.iter().map(|(_, counts)| counts.spliced).sum();
         sum as f64 / (of.len() as f64 * asked)
     };
-    let claim = |name: &str| format!("{percent:.0} %: spliced excerpts that are attributed, {name}");
+    let claim = |name: &str| format!("{percent:.0} %: share of spliced excerpts that are attributed, {name}");
     sweep.near(claim("block-based"), spliced(blocks), 1.0, 0.0);
     sweep.at_most(claim("hierarchical"), spliced(hierarchical), 0.75);
     sweep.at_most(claim("winnowing"), spliced(winnowing), 0.2);
     if let (Some((_, shortest)), Some((_, longest))) = (hierarchical.first(), hierarchical.last()) {
         let ratio = longest.spliced as f64 / shortest.spliced as f64;
-        sweep.at_most(claim("hierarchical, the longest to the shortest"), ratio, 0.6);
+        sweep.at_most(claim("hierarchical, longest / shortest excerpts"), ratio, 0.6);
     }
     for (length, counts) in winnowing.iter().filter(|(length, _)| *length >= LONG_EXCERPT) {
-        let claim = format!(
-            "{percent:.0} %, {length} bytes, winnowing: wrong pairs that are predicted for an excerpt"
-        );
+        let claim = format!("{percent:.0} %, {length} bytes, winnowing: wrong pairs predicted per excerpt");
         sweep.at_most(claim, predicted(counts), 1e-4);
     }
 }
 
-/// Winnowing with more and more instances in the same memory.
+/// Compares winnowing with one to four instances in the same memory.
 fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result<()> {
     let excerpts = lab.count(&EXCERPTS);
     let mut sweep = Sweep::new("instances").chart(
         "instances",
         "Winnowing with several instances, memory: 2 % of the payload",
         Axis::linear("bytes of the excerpt"),
-        Axis::log("wrong pairs predicted, of those of one instance"),
+        Axis::log("predicted wrong pairs / those of one instance"),
     );
     let mut single = Vec::new();
     for instances in 1..=4 {
@@ -311,7 +327,7 @@ fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result
             let (wrong, predicted) = (Counts::mean(&counts.wrong), Counts::mean(&counts.predicted));
             let usual = Counts::mean(&counts.logarithms).exp();
             let claim = |what: &str| format!("instances: {instances}, {length} bytes: {what}");
-            let to_one = |what: &str| claim(&format!("{what} predicted, to those of one instance"));
+            let to_one = |what: &str| claim(&format!("predicted {what} / those of one instance"));
             let row = sweep
                 .at(*length as f64)
                 .cells([("instances", &instances), ("bytes", &length)])
@@ -319,13 +335,13 @@ fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result
                 .scientific("predicted", predicted, 3)
                 .value("wrong", wrong, 4)
                 .when(at == 0, |point| {
-                    point.near(claim("wrong pairs for an excerpt"), predicted, counts.chance(excerpts))
+                    point.near(claim("wrong pairs per excerpt"), predicted, counts.chance(excerpts))
                 })
                 .value("spliced_found", counts.spliced as f64 / (excerpts * TRACES) as f64, 4);
             if instances == 1 {
                 single.push((usual, predicted));
             } else if *length <= LONG_EXCERPT {
-                // Of longer excerpts a single one with few blocks would make up the whole mean.
+                // Among longer excerpts, a single one with few blocks would dominate the mean.
                 let (usual_one, predicted_one) = single[at];
                 row.hidden(predicted / predicted_one)
                     .path(format!("instances: {instances}"), instances as usize - 2)

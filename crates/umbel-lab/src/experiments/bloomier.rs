@@ -1,4 +1,4 @@
-//! E10: the Bloomier filter: its worked example, how much room it needs, and why it has masks.
+//! E10: the Bloomier filter: its worked example, its size, and the purpose of its masks.
 
 use super::prelude::*;
 use crate::trace::elements;
@@ -9,7 +9,7 @@ use umbel::{Bloomier, Digest, Hasher, Spec};
 
 pub struct Values;
 
-/// Cells in `k` equal segments.
+/// Returns the cells of a digest, one in each of `k` equal segments.
 fn neighbours(digest: Digest, k: u64, segment: u64) -> Vec<usize> {
     (0..k).zip(digest.stream()).map(|(i, x)| (i * segment + reduce(x, segment)) as usize).collect()
 }
@@ -18,12 +18,19 @@ impl Experiment for Values {
     fn about(&self) -> About {
         About {
             id: "E10",
-            title: "Values for keys: room, and what masks are for",
-            source: "Chazelle et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "A table of little more than 1.22 cells for each key can be solved with three cells of a key, of 1.30 with four \
-                    (thresholds of random hypergraphs; Chazelle et al. ask for more); keys that are not in the map find a value with the probability |R| / 2^q, if there are masks.",
-            set_up: "The worked example by hand; sets of 20 000 keys against tables of growing size; and maps of 5000 keys with four \
-                     values in cells of eight bits, asked for strangers.",
+            chapter: Chapter::Counts,
+            title: "Maps: their size, and the purpose of masks",
+            sources: &[CHAZELLE, MOLLOY, HONOROFF],
+            claim: "A table of little more than 1.22 cells per key can be solved with three cells \
+                    per key, and one of 1.30 with four; these are the thresholds of random \
+                    hypergraphs, and Chazelle et al. ask for more. With masks, a key that is not \
+                    in the map finds a value with the probability |R| / 2^q.",
+            set_up: "The worked example by hand; sets of 20 000 keys in tables of growing size; \
+                     and maps of 5000 keys with four values in cells of eight bits, queried with \
+                     strangers.",
+            advice: "Give a map 1.25 cells per key with three cells each, and add bits to the \
+                     cells until strangers find values as rarely as you need.",
+            command: "`umbel map build`",
             seconds: [3, 20],
             timed: false,
             parameters: &[],
@@ -35,9 +42,11 @@ impl Experiment for Values {
         example(&mut findings);
         thresholds(lab, &mut findings);
         strangers(lab, &mut findings)?;
-        findings.verdict = "The example comes out word for word, tables are always solved from 1.25 cells per key with three cells of a key, and from 1.32 with four, and the rate is that of \
-                            the formula; without masks it depends on what the table holds."
-            .into();
+        findings.verdict =
+            "The example is reproduced word for word. Tables can always be solved from 1.25 cells \
+             per key with three cells, and from 1.32 with four. The rate is that of the formula; \
+             without masks it depends on the content of the table."
+                .into();
         Ok(findings)
     }
 }
@@ -52,7 +61,7 @@ fn example(findings: &mut Findings) {
     );
     let all = elements.iter().all(|element| lookup(&table, element) == element.value);
     findings.that("all four keys find their values", all);
-    // The printed update adds the key's own cell as well, which is right only where that still holds 0.
+    // The printed update also adds the key's own cell, which is right only while that holds 0.
     let written_over = |own_cell_too: bool| {
         let mut table = table.clone();
         for matched in &order {
@@ -64,7 +73,7 @@ fn example(findings: &mut Findings) {
         }
         elements.iter().filter(|element| lookup(&table, element) == !element.value & 0xff).count() as f64
     };
-    let claim = "keys that find their new values if the table is written over, own cells";
+    let claim = "keys that find their new values after the table is overwritten, own cells";
     findings.near(format!("{claim} added"), written_over(true), 0.0, 0.0).shows("e52");
     findings.near(format!("{claim} left out"), written_over(false), 4.0, 0.0).shows("e52");
 }
@@ -73,7 +82,7 @@ fn thresholds(lab: &Lab, findings: &mut Findings) {
     let (keys, tries) = (20_000u64, lab.either(6, 40));
     let mut sweep = Sweep::new("thresholds").chart(
         "thresholds",
-        "How many tables of 20 000 keys can be solved",
+        "Tables of 20 000 keys that can be solved",
         Axis::linear("cells per key"),
         Axis::linear("share that can be solved"),
     );
@@ -93,7 +102,7 @@ fn thresholds(lab: &Lab, findings: &mut Findings) {
             });
             let share = solved.count() as f64 / tries as f64;
             let (none, all) = if k == 3 { (1.20, 1.25) } else { (1.27, 1.32) };
-            let claim = format!("k = {k}: solved with {ratio} cells per key");
+            let claim = format!("k = {k}: share of tables solved with {ratio} cells per key");
             sweep
                 .at(*ratio)
                 .cell("k", k)
@@ -133,30 +142,31 @@ fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
         .row()
         .cell("masks", "with")
         .value("rate", masked, 6)
-        .near("strangers that get a value, in spite of masks", 4.0 / 256.0, tolerance)
+        .near("share of strangers that get a value, with masks", 4.0 / 256.0, tolerance)
         .shows("e58")
         .hidden(1.0 - masked)
-        .near("strangers that get none", 1.0 - 4.0 / 256.0, tolerance)
+        .near("share of strangers that get none, with masks", 1.0 - 4.0 / 256.0, tolerance)
         .shows("e50");
-    // Three cells that nobody has filled give 0, which is a value; other sums are as good as random.
+    // Three empty cells give 0, which is a value; other sums are random.
     let empty = 1.0 - 1.0 / 1.23;
     let expected = 4.0 / 256.0 + 252.0 / 256.0 * f64::powi(empty, 3);
     let chance = 4.0 * (expected / (20_000 * builds) as f64).sqrt();
-    let claim = "strangers that get a value from the same table if masks are left out";
-    // Tables have a few cells more than 1.23 for each key.
+    let claim = "share of strangers that get a value from the same table without masks";
+    // Tables have slightly more than 1.23 cells per key.
     let tolerance = chance + 0.03 * expected;
     sweep.row().cell("masks", "without").value("rate", plain, 6).near(claim, expected, tolerance);
     findings.add(sweep);
     Ok(())
 }
 
-/// The share of strangers that get a value from a table that was built with masks, if they are asked for without.
+/// Returns the share of strangers that get a value if a table that was built with masks is queried
+/// without.
 fn without_masks(lab: &Lab, hasher: &Hasher, keys: Keys, n: u64) -> f64 {
     let queries = 20_000;
     let strangers = lab.digests(hasher, &keys.strangers(queries));
     let members = lab.digests(hasher, &keys.members(n));
     let segment = (1.23 * n as f64 + 32.0) as u64 / 3;
-    // Other digests, until a table can be solved.
+    // Try other digests until a table can be solved.
     for salt in 0.. {
         let element = |digest: Digest, mask, value| Element {
             neighbours: neighbours(digest.salted(salt), 3, segment),

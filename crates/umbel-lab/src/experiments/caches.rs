@@ -1,4 +1,4 @@
-//! E12-caches: web caches that share summaries, against caches that ask all others about everything.
+//! E12-caches: web caches that share summaries, and caches that query all others on every miss.
 
 use super::prelude::*;
 use crate::traffic::Dice;
@@ -8,39 +8,44 @@ use umbel_cache::{CacheKey, PublishTrigger, Summary, View};
 
 pub struct Caches;
 
-const PROXIES: Parameter = Parameter::count("proxies", "caches that work together", [16, 16], [2, 64]);
+const PROXIES: Parameter = Parameter::count("proxies", "number of cooperating caches", [16, 16], [2, 64]);
 const DOCUMENTS: Parameter =
-    Parameter::count("documents", "documents that are asked for", [100_000, 1_000_000], [1000, 10_000_000]);
+    Parameter::count("documents", "number of documents", [100_000, 1_000_000], [1000, 10_000_000]);
 const REQUESTS: Parameter =
-    Parameter::count("requests", "requests to all caches", [300_000, 3_000_000], [10_000, 100_000_000]);
-const HELD: Parameter =
-    Parameter::count("held", "documents that a cache holds", [2000, 10_000], [100, 100_000]);
+    Parameter::count("requests", "total number of requests", [300_000, 3_000_000], [10_000, 100_000_000]);
+const HELD: Parameter = Parameter::count("held", "documents per cache", [2000, 10_000], [100, 100_000]);
 const SKEW: Parameter = Parameter::real("skew", "exponent of Zipf's law", [0.8, 0.8], [0.0, 2.0]);
 
-/// Bits of a summary for each document, and the share of new documents after which it is published.
+/// Bits of a summary per document, and the share of new documents after which it is published.
 const BITS: [u32; 4] = [5, 8, 16, 32];
 const SHARES: [f64; 6] = [0.001, 0.01, 0.02, 0.05, 0.1, 0.2];
-/// Bits and share that are judged.
+/// The bits and the share that are judged.
 const JUDGED: (u32, f64) = (16, 0.01);
 
-/// Bytes of a question or an answer: headers of IP, UDP and ICP, and an address of fifty letters.
+/// Bytes of a query or a reply: the headers of IP, UDP and ICP, and a URL of fifty characters.
 const MESSAGE_BYTES: u64 = 20 + 8 + 20 + 50;
 
 impl Experiment for Caches {
     fn about(&self) -> About {
         About {
             id: "E12-caches",
-            title: "Web caches that share summaries instead of asking each other about everything",
-            source: "Jambura et al. 2026 (Bloom Filter); Schierz 2022 (Wie zuverlässig ist Probabilismus); \
-                     Honoroff 2006 (An Examination of Bloom Filters); \
-                     Fan, Cao, Almeida and Broder 2000 (Summary Cache)",
-            claim: "Sixteen caches that exchange summaries send 25 to 60 times fewer messages than caches that ask all others \
-                    about every miss (ICP), and less than half of the bytes, and find almost as many documents with each other. \
-                    The goals here are a tenth of the messages and one hundredth of the hits.",
-            set_up: "Caches that drop what was not asked for longest, requests by Zipf's law that go to any of them. Whoever \
-                     misses a document fetches and keeps it, from wherever, so that all caches hold the same either way. With \
-                     ICP, all others are asked; with summaries, those that promise it. Summaries are counting filters whose bits \
-                     are published when so many documents are new, as changes or as a whole, in the bytes that travel.",
+            chapter: Chapter::Caches,
+            title: "Web caches that share summaries instead of querying each other",
+            sources: &[FAN_CAO, JAMBURA, SCHIERZ, HONOROFF],
+            claim: "Sixteen caches that exchange summaries send 25 to 60 times fewer messages than \
+                    caches that query all others on every miss (ICP), and less than half of the \
+                    bytes, and find almost as many documents in each other. The goals here are a \
+                    tenth of the messages and the loss of at most one hit in a hundred.",
+            set_up: "Caches that evict the least recently used document, and requests by Zipf's \
+                     law that go to any of them. A cache that misses a document fetches and stores \
+                     it, from wherever, so all caches hold the same documents with either \
+                     protocol. With ICP, a cache queries all others; with summaries, those that \
+                     promise the document. Summaries are counting filters whose bits are published \
+                     once a certain share of the documents is new, as changes or as a whole, \
+                     counted in the bytes that travel.",
+            advice: "Share summaries of 8 to 16 bits per document and publish them after 1 % of \
+                     new documents; caches with few documents gain little.",
+            command: "`umbel proxy`",
             seconds: [10, 120],
             timed: false,
             parameters: &[PROXIES, DOCUMENTS, REQUESTS, HELD, SKEW],
@@ -52,14 +57,14 @@ impl Experiment for Caches {
         let mut sweep = Sweep::new("exchanged")
             .chart(
                 "delay",
-                "Hits by the share of new documents after which a summary is published, 16 bits",
+                "Hits by the share of new documents before a summary is published, 16 bits",
                 Axis::log("share of new documents"),
                 Axis::linear("hit ratio"),
             )
             .chart(
                 "bits",
-                "Messages and bytes, as shares of what ICP takes",
-                Axis::linear("bits for each document"),
+                "Messages and bytes, as shares of those of ICP",
+                Axis::linear("bits per document"),
                 Axis::log("share of ICP"),
             );
         let choices = BITS
@@ -76,11 +81,10 @@ impl Experiment for Caches {
         judge(run(JUDGED.0, JUDGED.1), &mut sweep);
         for bits in BITS {
             let run = run(bits, JUDGED.1);
-            let claim = format!(
-                "{bits} bits for each document: promises of caches that do not have it, in all summaries"
-            );
+            let claim =
+                format!("{bits} bits per document: share of summaries that promise an absent document");
             let expected = run.expected;
-            // Summaries lag behind: what was dropped since is promised, too.
+            // Summaries lag behind and also promise documents that were evicted since.
             let least = 0.9 * expected - 4.0 * (expected / run.looked as f64).sqrt();
             sweep.at_least(claim, run.false_rate(), least);
         }
@@ -99,33 +103,35 @@ impl Experiment for Caches {
 fn judge(run: &Run, sweep: &mut Sweep) {
     sweep.at_least("messages with ICP / with summaries", run.messages_ratio(), 10.0);
     sweep.at_most("bytes with summaries / with ICP", run.bytes_ratio(), 0.5);
-    sweep.at_most("share of all hits that summaries miss", run.lost(), 0.01);
-    sweep.that("no cache finds more than there is", run.found <= run.possible);
+    sweep.at_most("share of all hits that are lost with summaries", run.lost(), 0.01);
+    sweep.that("summaries find no more documents than ICP", run.found <= run.possible);
 }
 
 fn verdict(run: &Run) -> String {
     let both = run.messages_ratio() >= 10.0 && run.lost() <= 0.01;
     let met = if both { "Both goals are met" } else { "A goal is missed" };
     format!(
-        "{met}: {:.0} times fewer messages, {:.0} % of the bytes, and {:.2} % of the hits are missed. Nearly all that is missed \
-         came to a cache after its last publication; nearly all questions that are asked in vain are about what a cache has \
-         dropped since, or promises by chance. More bits for each document make fewer of the latter, and a longer delay more of \
-         both. How many messages are saved depends on the caches: one tells all others of a hundredth of its documents at a \
-         time, so that with h documents it saves no more than a factor of h / 50.",
+        "{met}: {:.0} times fewer messages, {:.0} % of the bytes, and {:.2} % of the hits lost. \
+         Nearly all lost hits are for documents that a cache stored after its last publication. \
+         Nearly all queries in vain are for documents that a cache has evicted since, or are false \
+         positives. More bits per document avoid the latter, and a longer delay causes more of \
+         both. The number of saved messages depends on the size of the caches: a cache of h \
+         documents publishes after every h / 100 new ones, so it saves no more than a factor of h \
+         / 50.",
         run.messages_ratio(),
         100.0 * run.bytes_ratio(),
         100.0 * run.lost(),
     )
 }
 
-/// The same with caches of other sizes.
+/// Repeats the run with caches of other sizes.
 fn by_size(lab: &Lab, usual: &Run, findings: &mut Findings) -> Result<()> {
     let held = lab.count(&HELD);
     let mut sweep = Sweep::new("sizes");
     for size in [held / 8, held / 4, held / 2, held] {
         let smaller = if size == held { None } else { Some(Run::new(lab, JUDGED, size.max(1))?) };
         let run = smaller.as_ref().unwrap_or(usual);
-        // A publication comes after whole documents.
+        // The number of documents before a publication is a whole number.
         let most = 2.0 * (JUDGED.1 * size as f64).ceil();
         let claim = format!("{size} documents in each cache: messages with ICP / with summaries");
         sweep
@@ -144,7 +150,7 @@ fn by_size(lab: &Lab, usual: &Run, findings: &mut Findings) -> Result<()> {
 struct Run {
     requests: u64,
     local: u64,
-    /// Misses that another cache had, and those that a summary led to.
+    /// Misses that another cache could have answered, and those that a summary led to.
     possible: u64,
     found: u64,
     misses: u64,
@@ -152,10 +158,10 @@ struct Run {
     asked: u64,
     publications: u64,
     published_bytes: u64,
-    /// Summaries that were looked at of caches without the document, and those that promised it.
+    /// Lookups in summaries of caches without the document, and those that promised it.
     looked: u64,
     wrong: u64,
-    /// The rate that the bits of the summaries have, on average.
+    /// Mean false-positive rate of the summaries.
     expected: f64,
 }
 
@@ -164,7 +170,7 @@ impl Run {
         (self.local + remote) as f64 / self.requests as f64
     }
 
-    /// Questions and answers.
+    /// Returns the number of queries and replies with ICP.
     fn messages_icp(&self) -> u64 {
         2 * self.misses * self.others
     }
@@ -189,7 +195,7 @@ impl Run {
         self.bytes() as f64 / self.bytes_icp() as f64
     }
 
-    /// The share of all hits that are missed.
+    /// Returns the share of all hits that are lost.
     fn lost(&self) -> f64 {
         (self.possible - self.found) as f64 / (self.local + self.possible) as f64
     }
@@ -198,7 +204,8 @@ impl Run {
         self.wrong as f64 / self.looked.max(1) as f64
     }
 
-    /// Adds the row of a run with this many bits for each document, published when this share of the documents is new.
+    /// Adds the row of a run with this many bits per document, published when this share of the
+    /// documents is new.
     fn describe(&self, bits: u32, share: f64, sweep: &mut Sweep) {
         sweep
             .row()
@@ -214,7 +221,8 @@ impl Run {
             .value("expected_false_hits", self.expected, 6);
     }
 
-    /// Runs caches that hold `held` documents, with `bits` bits for each, published when `share` of them are new.
+    /// Runs caches of `held` documents, with `bits` bits for each, published when `share` of them
+    /// are new.
     fn new(lab: &Lab, (bits, share): (u32, f64), held: u64) -> Result<Run> {
         let proxies = lab.count(&PROXIES) as usize;
         let keys: Vec<CacheKey> = (0..lab.count(&DOCUMENTS))
@@ -228,7 +236,7 @@ impl Run {
         for request in 0..lab.count(&REQUESTS) {
             let at = dice.below(proxies);
             let document = popularity.draw(&mut dice);
-            // Caches fill up first.
+            // The first quarter of the requests fills the caches and is not counted.
             let counted = request >= lab.count(&REQUESTS) / 4;
             let miss = !caches[at].touch(document);
             if miss && counted {
@@ -249,7 +257,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Counts the caches that have a missed document, and those whose summaries promise it.
+    /// Counts the caches that hold a missed document, and those whose summaries promise it.
     fn look(&mut self, caches: &[Cache], at: usize, document: usize, key: &CacheKey) {
         self.misses += 1;
         let (mut possible, mut found) = (false, false);
@@ -259,7 +267,7 @@ impl Run {
             possible |= has;
             self.looked += u64::from(!has);
             self.wrong += u64::from(promises && !has);
-            // The first that keeps its promise is the last to be asked.
+            // Queries stop at the first cache that has the document.
             if promises && !found {
                 self.asked += 1;
                 found = has;
@@ -270,10 +278,10 @@ impl Run {
     }
 }
 
-/// A cache that drops what was not asked for longest, with what others know of it.
+/// A cache that evicts the least recently used document, with the view that others have of it.
 struct Cache {
     held: usize,
-    /// When each document was asked for last, and the other way round.
+    /// Time of the last request of each document, and the documents in the order of these times.
     used: HashMap<usize, u64>,
     order: BTreeMap<u64, usize>,
     clock: u64,
@@ -290,7 +298,7 @@ impl Cache {
         Ok(Cache { held, used: HashMap::new(), order: BTreeMap::new(), clock: 0, summary, view })
     }
 
-    /// Asks for a document; whether it is here.
+    /// Requests a document, and returns whether it is stored.
     fn touch(&mut self, document: usize) -> bool {
         self.clock += 1;
         let Some(used) = self.used.get_mut(&document) else { return false };
@@ -300,7 +308,8 @@ impl Cache {
         true
     }
 
-    /// Keeps a document, and publishes when it is time; the bytes that then travel to each other cache.
+    /// Stores a document, and publishes the summary if it is due. Returns the bytes that travel to
+    /// each other cache then.
     fn keep(&mut self, document: usize, keys: &[CacheKey], share: f64) -> umbel_cache::Result<Option<u64>> {
         if self.used.len() >= self.held
             && let Some((_, oldest)) = self.order.pop_first()
@@ -322,7 +331,7 @@ impl Cache {
     }
 }
 
-/// Documents by Zipf's law: the i-th is asked for in proportion to i^-skew.
+/// The popularity of documents by Zipf's law: the i-th is requested in proportion to i^-skew.
 struct Zipf(Vec<f64>);
 
 impl Zipf {
@@ -342,14 +351,14 @@ impl Zipf {
     }
 }
 
-/// Draws hits by the share of new documents, and messages and bytes by the bits for each document.
+/// Draws hits by the share of new documents, and messages and bytes by the bits per document.
 fn draw(by_share: &[(f64, &Run)], by_bits: &[(u32, &Run)], sweep: &mut Sweep) {
     let mut hits = |label, mark, colour, of: &dyn Fn(&Run) -> u64| {
         sweep.series(label, mark, colour, by_share.iter().map(|(share, run)| (*share, run.hits(of(run)))));
     };
-    hits("all others asked", Mark::Dashes, 6, &|run| run.possible);
+    hits("all others queried", Mark::Dashes, 6, &|run| run.possible);
     hits("with summaries", Mark::Line, 0, &|run| run.found);
-    hits("alone", Mark::Dashes, 1, &|_| 0);
+    hits("without other caches", Mark::Dashes, 1, &|_| 0);
     let messages = by_bits.iter().map(|(bits, run)| (f64::from(*bits), 1.0 / run.messages_ratio()));
     sweep.series_on(1, "messages", Mark::Line, 0, messages);
     let bytes = by_bits.iter().map(|(bits, run)| (f64::from(*bits), run.bytes_ratio()));

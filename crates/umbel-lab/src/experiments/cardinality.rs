@@ -1,4 +1,5 @@
-//! E2: how many keys are in a filter, and how many two filters share, from their bits.
+//! E2: the number of keys in a filter, and of keys that two filters share, estimated from their
+//! bits.
 
 use super::prelude::*;
 use crate::Error;
@@ -15,23 +16,29 @@ const HASHES: Parameter = Parameter::count("k", "hash functions", [7; 2], [1, 32
 const LEFT: Parameter = Parameter::count("a", "keys of the first set", [800; 2], [100, 1_000_000]);
 const RIGHT: Parameter = Parameter::count("b", "keys of the second set", [700; 2], [100, 1_000_000]);
 const SHARED: Parameter =
-    Parameter::count("shared", "keys in both, if they have as many", [200; 2], [0, 1_000_000]);
+    Parameter::count("shared", "keys in both sets, at most the smaller set", [200; 2], [0, 1_000_000]);
 const BUILDS: Parameter = Parameter::count("builds", "pairs of filters", [200, 10_000], [50, 10_000]);
 
-/// Keys for each of which a chart has a point, as shares of what fills half of the bits.
+/// The numbers of keys in the chart, as multiples of the number that fills half of the bits.
 const LOADS: [f64; 10] = [0.015, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];
 
 impl Experiment for Estimates {
     fn about(&self) -> About {
         About {
             id: "E2",
+            chapter: Chapter::Counts,
             title: "The number of keys, and of shared keys, can be read from the bits",
-            source: "Swamidass and Baldi 2007; contradicted by Werren and Suter 2024 (Bloom Filter)",
-            claim: "Werren and Suter 2024 say that there is no way to find out how many keys are in a filter. Swamidass \
-                    and Baldi estimate them by -(m/k) ln(1 - X/m) from the X bits that are set.",
-            set_up: "Two sets of 800 and 700 keys, of which 200 are in both, in filters of 9586 bits with k = 7: estimates of \
-                     their sizes, their intersection and their similarity (Jaccard), over many pairs of filters with \
-                     different hashes. Then filters that are filled from 1 % of their bits to three times their capacity.",
+            sources: &[SWAMIDASS, WERREN],
+            claim: "Werren and Suter 2024 say that there is no way to find out how many keys are \
+                    in a filter. Swamidass and Baldi estimate their number by -(m/k) ln(1 - X/m), \
+                    where X bits are set.",
+            set_up: "Two sets of 800 and 700 keys, of which 200 are in both, in filters of 9586 \
+                     bits with k = 7: estimates of their sizes, their intersection and their \
+                     similarity (Jaccard), over many pairs of filters with different hashes. Then \
+                     filters that are filled from 1 % of their bits to three times their capacity.",
+            advice: "Estimate the overlap of two sets from the OR of their filters; never count \
+                     the bits of the AND.",
+            command: "`umbel compare`",
             seconds: [1, 3],
             timed: false,
             parameters: &[BITS, HASHES, LEFT, RIGHT, SHARED, BUILDS],
@@ -43,10 +50,12 @@ impl Experiment for Estimates {
         by_hand(&mut findings)?;
         pairs(lab, &mut findings)?;
         filling(lab, &mut findings)?;
-        findings.verdict = "The number of keys can be told within about 1 % from the bits alone, also beyond the capacity. OR is \
-                            exactly the filter of the union, so the intersection follows from three estimates. AND has bits \
-                            that different keys have set, and its own estimate is too high."
-            .into();
+        findings.verdict =
+            "The number of keys can be estimated within about 1 % from the bits alone, even beyond \
+             the capacity. OR is exactly the filter of the union, so the intersection follows from \
+             three estimates. AND contains bits that different keys have set, and its own estimate \
+             is too high."
+                .into();
         Ok(findings)
     }
 }
@@ -56,7 +65,7 @@ fn standard(lab: &Lab) -> Result<(Standard, Shape)> {
     Ok((Standard::new(bits, hashes)?, Shape::Standard { bits, hashes }))
 }
 
-/// The estimates of three examples, and of a filter without a zero.
+/// Checks the estimates of three examples, and of a filter without a zero bit.
 fn by_hand(findings: &mut Findings) -> Result<()> {
     for (bits, hashes, set, keys, digits) in
         [(10, 3, 5, 2.3105, 5e-5), (10, 3, 6, 3.0543, 5e-5), (9586, 7, 4968, 1000.15, 5e-3)]
@@ -66,7 +75,7 @@ fn by_hand(findings: &mut Findings) -> Result<()> {
         findings.near(claim, found.map_or(f64::NAN, |keys| keys.value), keys, digits);
     }
     let full = Shape::Standard { bits: 10, hashes: 3 }.cardinality(10)?;
-    findings.that("of a filter without a zero nothing can be said", full == Cardinality::Saturated);
+    findings.that("a filter without a zero bit has no estimate", full == Cardinality::Saturated);
     Ok(())
 }
 
@@ -76,24 +85,25 @@ fn filter_of(layout: Standard, hasher: &Hasher, digests: &[Digest]) -> Result<Bl
     Ok(filter)
 }
 
-/// Values of many builds, what each should be, and what the library says of their spread.
+/// Estimates of one quantity over many builds.
 struct Estimated {
     name: &'static str,
     truth: f64,
-    /// Least tolerance, for the sets of the literature.
+    /// Smallest tolerance, for the sets of the literature.
     printed: f64,
     values: Vec<f64>,
-    said: f64,
+    /// Sum of the standard errors that the library states.
+    stated: f64,
 }
 
 impl Estimated {
     fn new(name: &'static str, truth: f64, printed: f64) -> Estimated {
-        Estimated { name, truth, printed, values: Vec::new(), said: 0.0 }
+        Estimated { name, truth, printed, values: Vec::new(), stated: 0.0 }
     }
 
     fn add(&mut self, estimate: Estimate) {
         self.values.push(estimate.value);
-        self.said += estimate.standard_error;
+        self.stated += estimate.standard_error;
     }
 }
 
@@ -118,7 +128,7 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
     for build in 0..builds {
         let hasher = lab.hasher(build);
         let digests = lab.digests(&hasher, &Keys::of_build(build).members(union));
-        // A has the first keys, B the last, and those in the middle are in both.
+        // A has the first keys, B the last; those in the middle are in both.
         let (in_a, in_b) = (&digests[..a as usize], &digests[(a - shared) as usize..]);
         let (left, right) = (filter_of(layout, &hasher, in_a)?, filter_of(layout, &hasher, in_b)?);
         let Some(overlap) = left.overlap(&right)? else {
@@ -144,31 +154,31 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
 
     let mut sweep = Sweep::new("pairs");
     let literature = (m, k, a, b, shared, builds) == (9586, 7, 800, 700, 200, 200);
-    for Estimated { name, truth, printed, values, said } in &estimated {
-        let (found, said) = (Rate::from_builds(values, 1), said / values.len() as f64);
-        // The estimate is a little too high, by what the square of its spread does to a logarithm.
-        // A few filters may happen to agree more than theory lets them.
-        let spread = found.deviation.max(said);
+    for Estimated { name, truth, printed, values, stated } in &estimated {
+        let (found, stated) = (Rate::from_builds(values, 1), stated / values.len() as f64);
+        // The estimate is a little too high, because it is a convex function of the set bits. A few
+        // filters may agree more closely by chance than theory predicts.
+        let spread = found.deviation.max(stated);
         let chance = 4.0 * spread / (values.len() as f64).sqrt() + bias(spread, m, k);
         let tolerance = if literature { chance.max(*printed) } else { chance };
-        // Nothing is below zero, which makes estimates of next to nothing too high.
-        let is_judged = *truth >= 4.0 * said && said > 0.0;
+        // Estimates are not negative, which makes estimates near zero too high.
+        let is_judged = *truth >= 4.0 * stated && stated > 0.0;
         let of_spread = 4.0 / (2.0 * values.len() as f64).sqrt();
         sweep
             .row()
             .cell("quantity", name)
             .value("truth", *truth, 4)
             .value("mean", found.mean, 4)
-            .when(is_judged, |point| point.near(format!("mean of {name}"), *truth, tolerance))
-            .hidden(found.deviation / said)
+            .when(is_judged, |point| point.near(format!("mean estimate, {name}"), *truth, tolerance))
+            .hidden(found.deviation / stated)
             .when(is_judged, |point| {
-                point.near(format!("spread of {name}, over what the filter says of it"), 1.0, of_spread)
+                point.near(format!("spread of {name} / spread that the filter states"), 1.0, of_spread)
             })
             .value("deviation", found.deviation, 4)
-            .value("deviation_said", said, 4);
+            .value("deviation_said", stated, 4);
     }
-    sweep.at_most("pairs whose OR is not bit for bit the filter of the union", wrong_or as f64, 0.0);
-    sweep.at_most("bits of the filter of the shared keys that AND does not have", lost as f64, 0.0);
+    sweep.at_most("pairs whose OR differs from the filter of the union in some bit", wrong_or as f64, 0.0);
+    sweep.at_most("bits of the filter of the shared keys that are missing in AND", lost as f64, 0.0);
     sweep.at_most(
         "pairs whose AND has a lower rate than the filter of the shared keys, or a higher one than A or B",
         worse as f64,
@@ -182,18 +192,18 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
         .row()
         .cells([("quantity", &"keys in both, read from AND"), ("truth", &shared)])
         .value("mean", and.mean, 4)
-        .near("keys in both, read from AND: too many", expected, chance)
+        .near("keys in both, read from AND: more than there are", expected, chance)
         .value("deviation", and.deviation, 4);
     findings.add(sweep);
     Ok(())
 }
 
-/// By how much at most the mean of estimates with such a spread is too high.
+/// Returns the largest bias of the mean of estimates with this deviation.
 fn bias(deviation: f64, m: u64, k: u32) -> f64 {
     deviation.powi(2) * f64::from(k) / m as f64
 }
 
-/// Filters that are filled far beyond what they are for.
+/// Estimates the keys of filters that are filled far beyond their capacity.
 fn filling(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (layout, shape) = standard(lab)?;
     let (m, k, builds) = (lab.count(&BITS), lab.count(&HASHES) as u32, lab.count(&BUILDS));
@@ -221,19 +231,19 @@ fn filling(lab: &Lab, findings: &mut Findings) -> Result<()> {
     for (size, values) in sizes.into_iter().zip(values) {
         let (found, keys) = (Rate::from_builds(&values, 1), size as f64);
         let fill = rate::expected_fill(m, size, k)?;
-        let said = shape.cardinality((fill * m as f64).round() as u64)?.estimate();
-        let said = said.map_or(f64::NAN, |said| said.standard_error);
-        let widest = found.deviation.max(said);
+        let stated = shape.cardinality((fill * m as f64).round() as u64)?.estimate();
+        let stated = stated.map_or(f64::NAN, |estimate| estimate.standard_error);
+        let widest = found.deviation.max(stated);
         let tolerance = 4.0 * widest / (values.len() as f64).sqrt() + bias(widest, m, k);
         let (error, part) = (100.0 * (found.mean / keys - 1.0), 100.0 * found.deviation / keys);
         sweep
             .at(keys)
             .cell("keys", size)
             .value("fill", fill, 4)
-            .hidden(100.0 * said / keys)
-            .line("one standard error up, by theory", 0)
-            .hidden(-100.0 * said / keys)
-            .line("one standard error down, by theory", 0)
+            .hidden(100.0 * stated / keys)
+            .line("plus one standard error, by theory", 0)
+            .hidden(-100.0 * stated / keys)
+            .line("minus one standard error, by theory", 0)
             .hidden(error)
             .spread(error - part, error + part)
             .dots("mean and standard deviation, measured", 1)
@@ -241,7 +251,7 @@ fn filling(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .near(format!("mean estimate of {size} keys"), keys, tolerance)
             .shows("e12")
             .value("deviation", found.deviation, 3)
-            .value("deviation_said", said, 3);
+            .value("deviation_said", stated, 3);
     }
     findings.add(sweep);
     Ok(())

@@ -1,4 +1,4 @@
-//! E14: how many hash functions: the rate by k, and what the formula for k rests on.
+//! E14: the number of hash functions: the rate by k, and the origin of the formula for k.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -15,9 +15,9 @@ const RATIOS: [u64; 3] = [8, 10, 16];
 const PRINTED: [f64; 7] = [1.39, 2.08, 2.77, 3.46, 4.16, 4.85, 5.55];
 
 const KEYS: Parameter = Parameter::count("n", "keys in a filter", [10_000, 100_000], [1000, 1_000_000]);
-const MAX_HASHES: Parameter = Parameter::count("k", "the most hash functions", [24; 2], [12, 60]);
+const MAX_HASHES: Parameter = Parameter::count("k", "largest number of hash functions", [24; 2], [12, 60]);
 const RATE: Parameter =
-    Parameter::real("p", "the rate that filters of different k share", [0.01; 2], [0.001, 0.2]);
+    Parameter::real("p", "common rate of filters with different k", [0.01; 2], [0.001, 0.2]);
 const BUILDS: Parameter = Parameter::count("builds", "filters of each shape", [10; 2], [5, 1000]);
 const QUERIES: Parameter =
     Parameter::count("queries", "strangers for each filter", [25_000, 400_000], [20_000, 10_000_000]);
@@ -26,13 +26,19 @@ impl Experiment for ChoiceOfK {
     fn about(&self) -> About {
         About {
             id: "E14",
+            chapter: Chapter::Sizing,
             title: "The best number of hash functions leaves half of the bits zero",
-            source: "all five source documents",
-            claim: "The rate is lowest with (m/n) ln 2 hash functions, where half of the bits are set. The source documents \
-                    also say that it rises with the number of hash functions, that only fewer of them make it worse, that m \
-                    and k follow from p alone, and that k comes from a rate of zero.",
-            set_up: "Filters of 8, 10 and 16 bits per key with 1 to 24 hash functions: the share of set bits and the rate, \
-                     measured and by theory. Then filters of one rate and as many sizes as there are numbers of hash functions.",
+            sources: &[JAMBURA, WERREN, SCHIERZ, UNTITLED, HONOROFF],
+            claim: "The rate is lowest with (m/n) ln 2 hash functions, which set half of the bits. \
+                    The source documents also say that the rate rises with the number of hash \
+                    functions, that only too few of them make it worse, that m and k follow from p \
+                    alone, and that k follows from a rate of zero.",
+            set_up: "Filters of 8, 10 and 16 bits per key with 1 to 24 hash functions: the share \
+                     of set bits and the rate, measured and by theory. Then filters that share one \
+                     rate, one size for each number of hash functions.",
+            advice: "Take k = (m/n) ln 2, rounded to the nearest whole number; more hash functions \
+                     than that cost time and raise the rate.",
+            command: "`umbel plan`",
             seconds: [1, 7],
             timed: false,
             parameters: &[KEYS, MAX_HASHES, RATE, BUILDS, QUERIES],
@@ -44,10 +50,12 @@ impl Experiment for ChoiceOfK {
         curves(lab, &mut findings)?;
         formulas(&mut findings)?;
         one_rate(lab, &mut findings)?;
-        findings.verdict = "The rate falls with each further hash function until half of the bits are set, and rises with each \
-                            after that. It is never zero. One rate can be had with any number of hash functions, if the bits \
-                            are right; the formula for k picks the one that needs fewest."
-            .into();
+        findings.verdict =
+            "The rate falls with each further hash function until half of the bits are set, and \
+             rises with each one after that. It is never zero. Any number of hash functions can \
+             give a certain rate if the number of bits fits; the formula for k picks the one that \
+             needs the fewest bits."
+                .into();
         Ok(findings)
     }
 }
@@ -72,11 +80,11 @@ fn measured(lab: &Lab, m: u64, n: u64, k: u32) -> Result<Measured> {
     Ok(Measured { fill, rate: Rate::from_builds(&rates, queries) })
 }
 
-/// Rate and fill by k, for each number of bits per key.
+/// Measures rate and fill by k, for each number of bits per key.
 fn curves(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, most) = (lab.count(&KEYS), lab.count(&MAX_HASHES) as u32);
     let x = || Axis::linear("hash functions k");
-    let title = "False-positive rate by hash functions: curves of theory, dots of measurement";
+    let title = "False-positive rate by hash functions: theory (curves), measured (dots)";
     let mut sweep = Sweep::new("by_k").chart("rates", title, x(), Axis::log("false-positive rate")).chart(
         "fill",
         "Share of set bits by hash functions",
@@ -91,7 +99,7 @@ fn curves(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let (mut farthest, mut farthest_fill) = (0.0f64, 0.0f64);
         let line = (10..=10 * most).map(|k| f64::from(k) / 10.0);
         let fill_at = |k: f64| 1.0 - (-k / ratio as f64).exp();
-        // The curves leave no corner for a long legend: the title says what the dots are.
+        // The curves leave no room for a long legend, so the title explains the dots.
         let rates = line.clone().map(|k| (k, fill_at(k).powf(k)));
         sweep.series(format!("m/n = {ratio}"), Mark::Line, colour, rates);
         let fills = line.map(|k| (k, fill_at(k)));
@@ -115,18 +123,14 @@ fn curves(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
         let at = |k: u32| found[k as usize - 1].rate.mean;
         let claim = |text: &str| format!("m/n = {ratio}: {text}");
-        sweep.at_most(
-            claim("largest deviation of a rate from theory, as a share of 2 % and chance"),
-            farthest,
-            1.0,
-        );
-        // From filter to filter it varies by no more than 0.32 / sqrt(m).
+        sweep.at_most(claim("largest deviation of a rate from theory / (2 % and chance)"), farthest, 1.0);
+        // The standard deviation from filter to filter is at most 0.32 / sqrt(m).
         sweep.at_most(
             claim("largest deviation of the share of set bits from theory"),
             farthest_fill,
             5.0 * 0.32 / ((m * lab.count(&BUILDS)) as f64).sqrt(),
         );
-        // A whole number is up to half a hash function away.
+        // The nearest whole number is up to half a hash function away.
         sweep.near(
             claim(&format!("share of set bits with the best k, {best}")),
             found[best as usize - 1].fill,
@@ -152,11 +156,11 @@ fn curves(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// The best k by the formula, and where it comes from.
+/// Checks the best k by the formula, and its derivation.
 fn formulas(findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("best_k");
     for (ratio, printed) in (2..).zip(PRINTED) {
-        // 3.4657 is printed as 3.46.
+        // The value 3.4657 is printed as 3.46.
         let (expected, is_wrong) = if ratio == 5 { (3.47, true) } else { (printed, false) };
         sweep
             .row()
@@ -177,12 +181,12 @@ fn formulas(findings: &mut Findings) -> Result<()> {
     let claim = "slope of ln(rate) at k = 10 ln 2, for ten bits per key";
     findings.near(claim, slope(best), 0.0, 1e-6).shows("e02");
     let least = (1..=2000).map(|k| log_rate(f64::from(k) / 10.0)).fold(f64::INFINITY, f64::min).exp();
-    let claim = "least rate for ten bits per key, whatever k: not zero";
+    let claim = "smallest rate for ten bits per key over all k: not zero";
     findings.near(claim, least, rate::minimum_rate(10.0)?, 1e-5).shows("e02");
     Ok(())
 }
 
-/// Filters of one rate: as many as there are numbers of hash functions.
+/// Compares filters of one rate with different numbers of hash functions.
 fn one_rate(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, p) = (lab.count(&KEYS), lab.number(&RATE));
     let most = lab.count(&MAX_HASHES) as u32;
@@ -204,7 +208,7 @@ fn one_rate(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .at(shape.hashes.into())
             .cell("k", shape.hashes)
             .value("bits_per_key", shape.bits_per_key(), 4)
-            // One hash function needs ten times as many bits, and would hide the rest.
+            // One hash function needs ten times as many bits, and would squeeze the rest.
             .when(shape.hashes > 1, |point| point.path("filters of this rate", 0))
             .value("theory", shape.rate, 6)
             .cell("measured", "")
@@ -216,7 +220,7 @@ fn one_rate(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let claim = format!("largest relative deviation from p = {p} among filters of {most} different k");
     sweep.at_most(claim, farthest, 0.005).shows("e42");
     let ideal = -p.log2();
-    let claim = format!("k of the smallest of them; log2 1/p = {ideal:.2}");
+    let claim = format!("k of the smallest filter; log2 1/p = {ideal:.2}");
     sweep.near(claim, least.into(), ideal, 1.0).shows("e42");
     let bits = rate::bits_per_key(p)?;
     sweep.series("1.44 log2 1/p", Mark::Dashes, 6, [(2.0, bits), (most.into(), bits)]);

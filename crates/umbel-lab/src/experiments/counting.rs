@@ -1,4 +1,5 @@
-//! E3: counting filters: what comes out again, how often counters overflow, and what they do not solve.
+//! E3: counting filters: removal, the overflow of counters, and the problems that they do not
+//! solve.
 
 use super::prelude::*;
 use std::f64::consts::LN_2;
@@ -10,11 +11,11 @@ use umbel::{Counting, Digest, Hasher, Removed};
 
 pub struct Counters;
 
-const HASHES: Parameter = Parameter::count("k", "counters of a key", [5; 2], [1, 16]);
+const HASHES: Parameter = Parameter::count("k", "counters per key", [5; 2], [1, 16]);
 const KEYS: Parameter =
-    Parameter::count("n", "keys in each filter whose counters overflow", [20_000; 2], [1000, 100_000]);
+    Parameter::count("n", "keys in each filter of the overflow test", [20_000; 2], [1000, 100_000]);
 const BUILDS: Parameter =
-    Parameter::count("builds", "filters whose counters overflow", [40, 16_000], [1, 100_000]);
+    Parameter::count("builds", "filters of the overflow test", [40, 16_000], [1, 100_000]);
 const MEMBERS: Parameter = Parameter::count(
     "members",
     "keys in the filter from which strangers are removed",
@@ -23,22 +24,27 @@ const MEMBERS: Parameter = Parameter::count(
 );
 const RATE: Parameter = Parameter::real("p", "rate of that filter", [0.01; 2], [1e-4, 0.2]);
 
-/// Number of overflown counters at which four standard errors are 10 %.
+/// The number of overflowed counters at which four standard errors are 10 %.
 const MIN_OVERFLOWS: f64 = 1600.0;
 
 impl Experiment for Counters {
     fn about(&self) -> About {
         About {
             id: "E3",
+            chapter: Chapter::Kinds,
             title: "Counting filters: removal, overflow, and what they do not solve",
-            source: "Fan et al. 2000; Schierz 2022 (Wie zuverlässig ist Probabilismus); the untitled article; \
-                     Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "With counters for bits, keys can be removed. Four bits are enough, as a counter reaches 16 with a \
-                    probability of less than 1.37e-15; and a removal is safe if it stops at a counter that is zero.",
-            set_up: "Keys go in and come out again, until nothing is left. Sixteen copies of a key go in and fifteen come \
-                     out, by both rules for full counters. Filters at half load: the share of counters with 2, 4 and 8 hits \
-                     against the Poisson tail, which is judged where ten per cent are four standard errors or more. At \
-                     last, strangers are removed from a filter at its capacity.",
+            sources: &[FAN_CAO, SCHIERZ, UNTITLED, HONOROFF],
+            claim: "With counters instead of bits, keys can be removed. Four bits per counter are \
+                    enough, as a counter reaches 16 with a probability below 1.37e-15. A removal \
+                    is safe if it stops at a counter that is zero.",
+            set_up: "Keys are inserted and removed until nothing is left. Sixteen copies of a key \
+                     are inserted and fifteen removed, under each rule for full counters. In \
+                     filters at half load, the share of counters with 2, 4 and 8 hits is compared \
+                     with the Poisson tail, and judged where 10 % is at least four standard \
+                     errors. Finally, strangers are removed from a filter at its capacity.",
+            advice: "Remove only keys that were certainly inserted, and insert no key more than \
+                     fifteen times; no check inside the filter can replace this care.",
+            command: "`umbel build --kind counting` and `umbel remove`",
             seconds: [1, 20],
             timed: false,
             parameters: &[HASHES, KEYS, BUILDS, MEMBERS, RATE],
@@ -51,11 +57,13 @@ impl Experiment for Counters {
         copies(lab, &mut findings)?;
         overflow(lab, &mut findings)?;
         strangers(lab, &mut findings)?;
-        findings.verdict = "Keys come out without a trace, and counters overflow as rarely as the Poisson tail says: at four bits, by \
-                            theory, twenty times more rarely than the bound. But copies of one key fill its counters in a filter of any \
-                            size, and a stranger that the filter takes for a member passes every check: its removal makes the \
-                            filter forget members."
-            .into();
+        findings.verdict =
+            "Removed keys leave no trace, and counters overflow as rarely as the Poisson tail \
+             says: for four bits, theory puts the probability twenty times below the published \
+             bound. But copies of one key fill its counters in a filter of any size, and a \
+             stranger that the filter takes for a member passes every check: its removal makes the \
+             filter forget members."
+                .into();
         Ok(findings)
     }
 }
@@ -68,18 +76,19 @@ fn is_empty(filter: &Counting) -> bool {
     filter.values().all(|value| value == 0)
 }
 
-/// All keys in, all keys out; and one key after the other in a filter so small that probes of a key meet.
+/// Inserts and removes all keys; then single keys in a filter so small that probes of a key
+/// coincide.
 fn round_trip(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (k, hasher) = (lab.count(&HASHES) as u32, lab.hasher(0));
     let keys = Keys::of_build(0).members(lab.count(&MEMBERS));
     let digests = lab.digests(&hasher, &keys);
     let mut filter = Counting::new(20 * keys.len() as u64, k, options(Overflow::Sticky), hasher.clone())?;
     filter.insert_batch(&Hashed(&digests))?;
-    // Backwards, since order must not matter.
+    // In reverse, since the order must not matter.
     for digest in digests.iter().rev() {
         filter.remove_digest(*digest);
     }
-    findings.that("nothing is left when all keys are removed", is_empty(&filter));
+    findings.that("no counter is set after all keys are removed", is_empty(&filter));
 
     let mut small = Counting::new(10, 3, options(Overflow::Sticky), hasher)?;
     let (mut meet, mut left) = (0, 0);
@@ -89,17 +98,21 @@ fn round_trip(lab: &Lab, findings: &mut Findings) -> Result<()> {
         small.remove_digest(*digest);
         left += u64::from(!is_empty(&small));
     }
-    findings.at_least("keys of 1000 whose three probes meet in a filter of ten counters", meet as f64, 100.0);
-    findings.at_most("of all 1000, those that leave something", left as f64, 0.0);
+    findings.at_least(
+        "of 1000 keys, those whose three probes coincide in a filter of ten counters",
+        meet as f64,
+        100.0,
+    );
+    findings.at_most("of 1000 keys, those whose removal leaves a counter set", left as f64, 0.0);
     Ok(())
 }
 
-/// Many copies of one key.
+/// Inserts and removes many copies of one key.
 fn copies(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (k, hasher) = (lab.count(&HASHES) as u32, lab.hasher(0));
     let mut sweep = Sweep::new("copies");
     for cells in [10_000, 1_000_000] {
-        // A key whose probes do not meet: the first of a thousand, as a rule.
+        // Take a key whose probes do not coincide; usually the first of a thousand.
         let mut key = Digest::default();
         for digest in lab.digests(&hasher, &Keys::of_build(1).members(1000)) {
             let mut filter = Counting::new(cells, k, options(Overflow::Sticky), hasher.clone())?;
@@ -125,15 +138,16 @@ fn copies(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 .cells([("removed", &removed), ("found", &found)]);
             match rule {
                 Overflow::Sticky => {
-                    let claim = "full ones stick: after 16 copies in and 15 out the last is found";
+                    let claim =
+                        "full counters stick: after 16 insertions and 15 removals of a key it is found";
                     row.that(format!("{of}, {claim}"), found).shows("e54")
                 }
                 Overflow::Decrement => {
-                    let claim = "full ones are decremented: after the same the last is forgotten";
+                    let claim = "full counters are decremented: after the same the key is forgotten";
                     row.that(format!("{of}, {claim}"), !found).shows("e54")
                 }
                 Overflow::Error => {
-                    let claim = format!("{of}: copies of one key before the next would overflow");
+                    let claim = format!("{of}: insertions of one key before a counter would overflow");
                     row.near(claim, 15.0, 0.0).shows("e43")
                 }
             };
@@ -143,7 +157,7 @@ fn copies(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// How many counters have 2, 4 or 8 hits, over many filters.
+/// Counts the counters with 2, 4 or 8 hits, over many filters.
 fn overflow(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, k, builds) = (lab.count(&KEYS), lab.count(&HASHES) as u32, lab.count(&BUILDS));
     let cells = (n as f64 * f64::from(k) / LN_2).round() as u64;
@@ -159,17 +173,17 @@ fn overflow(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let counters = (builds * cells) as f64;
     let mut sweep = Sweep::new("overflow").chart(
         "overflow",
-        "Counters that overflow, with different keys at the best k",
+        "Counters that overflow, with distinct keys at the best k",
         Axis::linear("bits of a counter"),
         Axis::log("share of counters"),
     );
     for bits in 1..=4u32 {
         let share = counting::overflow_share(load, bits)?;
         let above = counting::overflow_bound(1, bits)?;
-        // Four bits are too many for an overflow to be seen.
+        // Counters of four bits overflow too rarely to be observed.
         let overflown = (bits < 4).then(|| hits[1 << bits..].iter().sum::<u64>());
         let is_judged = share * counters >= MIN_OVERFLOWS;
-        let claim = format!("share of counters that overflow, bits of a counter: {bits}");
+        let claim = format!("{bits}-bit counters: share that overflows");
         sweep
             .at(bits.into())
             .cells([("counter_bits", &bits), ("counters", &counters)])
@@ -193,7 +207,8 @@ fn overflow(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// A counting filter that checks as it goes: it takes one from each counter, and stops at the first that is zero.
+/// A counting filter that checks while it removes: it decrements one counter after the other, and
+/// stops at the first that is zero.
 struct Hasty {
     counters: Vec<u8>,
     hashes: usize,
@@ -223,13 +238,13 @@ impl Hasty {
     }
 }
 
-/// Strangers are removed, as somebody does who trusts the check.
+/// Removes strangers, as a user does who trusts the check.
 fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, p) = (lab.count(&MEMBERS), lab.number(&RATE));
     let params = Params::for_capacity(n, p, KPolicy::Round)?;
     let (keys, hasher): (Keys, Hasher) = (Keys::of_build(2), lab.hasher(2));
     let members = lab.digests(&hasher, &keys.members(n));
-    // As many as it takes for some forty that the filter takes for members.
+    // Enough strangers for about forty false positives.
     let strange = lab.digests(&hasher, &keys.strangers((2 * n).max((40.0 / p) as u64)));
     let mut filter = Counting::new(params.bits, params.hashes, options(Overflow::Sticky), hasher)?;
     filter.insert_batch(&Hashed(&members))?;
@@ -239,7 +254,7 @@ fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("strangers").chart(
         "strangers",
         "Members lost when strangers are removed",
-        Axis::linear("strangers whose removal is tried"),
+        Axis::linear("attempted removals of strangers"),
         Axis::linear("share of members lost"),
     );
     let (checked_first, first_zero) = ("checked first", "stopped at the first zero");
@@ -269,18 +284,19 @@ fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let last = |label| sweep.points(label).last().map_or(f64::NAN, |point| point.1);
     let (careful, hasty) = (last(checked_first), last(first_zero));
     sweep.that(
-        "checked first, a removal is refused unless the filter takes the stranger for a member",
+        "if all counters are checked first, \
+         a removal is refused unless the filter takes the stranger for a member",
         unharmed,
     );
     sweep.at_least("strangers whose removal passes the check", accepted as f64, 1.0).shows("e35");
     sweep
-        .at_least("members lost by that, for each of them", careful * n as f64 / accepted as f64, 1.0)
+        .at_least("members lost per removed stranger", careful * n as f64 / accepted as f64, 1.0)
         .shows("e35");
     sweep
         .at_least(
-            "lost when it is checked on the way, for each lost when checked first",
+            "members lost when counters are checked one by one / when all are checked first",
             hasty / careful,
-            // The fewer strangers are taken for members, the more it matters.
+            // The rarer false positives are, the larger the difference.
             if p <= 0.01 { 2.0 } else { 1.1 },
         )
         .shows("e35");

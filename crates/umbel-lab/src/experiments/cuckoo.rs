@@ -1,4 +1,5 @@
-//! E11: cuckoo and quotient filters: how full they get, how often they are wrong, and below which rate they are smaller.
+//! E11: cuckoo and quotient filters: their load, their rate, and the rate below which they are
+//! smaller than Bloom filters.
 
 use super::prelude::*;
 use crate::measure::{Rate, positives};
@@ -11,40 +12,47 @@ use umbel::{Cuckoo, Digest, Error, Kind, Quotient, Removed, Spec};
 
 pub struct Alternatives;
 
-/// Slots of a bucket; the load at the first refusal in simulations and how far it may be away; and in Fan et al. 2014.
+/// Slots of a bucket; the load at the first refusal in simulations, its tolerance, and the load in
+/// Fan et al. 2014.
 const LOADS: [(u32, f64, f64, f64); 4] =
     [(1, 0.51, 0.03, 0.50), (2, 0.87, 0.015, 0.84), (4, 0.965, 0.006, 0.95), (8, 0.99, 0.005, 0.98)];
 
-/// Slots of the quotient filter, and bits of its remainders.
+/// Number of slots of the quotient filter, and bits of its remainders.
 const SLOTS: u64 = 1 << 16;
 const REMAINDER: u32 = 8;
 
 const BUCKETS: Parameter =
-    Parameter::count("buckets", "buckets of a cuckoo filter, as a power of two", [14, 16], [10, 20]);
+    Parameter::count("buckets", "binary logarithm of the buckets of a cuckoo filter", [14, 16], [10, 20]);
 const BUILDS: Parameter = Parameter::count("builds", "filters of each shape", [10, 20], [4, 1000]);
 const QUERIES: Parameter =
     Parameter::count("queries", "strangers for each filter", [200_000, 2_000_000], [1000, 10_000_000]);
 const KEYS: Parameter = Parameter::count(
     "n",
-    "keys of the filters whose sizes are compared",
+    "keys in the filters whose sizes are compared",
     [1_000_000; 2],
     [1000, 100_000_000],
 );
 const STEPS: Parameter =
-    Parameter::count("steps", "insertions and removals", [50_000, 1_000_000], [1000, 10_000_000]);
+    Parameter::count("steps", "number of insertions and removals", [50_000, 1_000_000], [1000, 10_000_000]);
 
 impl Experiment for Alternatives {
     fn about(&self) -> About {
         About {
             id: "E11",
+            chapter: Chapter::Kinds,
             title: "Cuckoo and quotient filters: smaller than a Bloom filter only below some rate",
-            source: "Fan et al. 2014; Pagh, Pagh and Rao 2005; Bender et al. 2012; \
-                     Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "A cuckoo filter can be filled to 50, 84, 95 and 98 % with 1, 2, 4 and 8 slots to a bucket. It is said to be \
-                    smaller than a Bloom filter below 3 %. A quotient filter stores the multiset of fingerprints exactly.",
-            set_up: "Cuckoo filters that are filled until a key is refused, and asked for strangers; the formulas for bits per \
-                     key, and the sizes of real filters for a million keys; a quotient filter of 65 536 slots with remainders of \
-                     8 bits at two loads, and a small one beside a multiset under random insertions and removals.",
+            sources: &[FAN_ANDERSEN, PAGH, BENDER, SCHIERZ],
+            claim: "A cuckoo filter can be filled to 50, 84, 95 and 98 % with 1, 2, 4 and 8 slots \
+                    per bucket. It is said to be smaller than a Bloom filter below 3 %. A quotient \
+                    filter stores the multiset of fingerprints exactly.",
+            set_up: "Cuckoo filters are filled until they refuse a key, and queried with \
+                     strangers; the formulas for bits per key are compared with the sizes of real \
+                     filters for a million keys; a quotient filter of 65 536 slots with remainders \
+                     of 8 bits is measured at two loads; and a small quotient filter is compared \
+                     with a multiset under random insertions and removals.",
+            advice: "Below a rate of about 0.4 % take a cuckoo filter, semi-sorted already below \
+                     2.5 %; above that a Bloom filter is smaller, unless keys have to be removed.",
+            command: "`umbel build --kind cuckoo --semi-sorted`",
             seconds: [2, 15],
             timed: false,
             parameters: &[BUCKETS, BUILDS, QUERIES, KEYS, STEPS],
@@ -59,11 +67,13 @@ impl Experiment for Alternatives {
         sizes(lab, &mut findings)?;
         quotient_rates(lab, &mut findings)?;
         multiset(lab, &mut findings)?;
-        findings.verdict = "Cuckoo filters fill as far as is said, and a little further. By the formulas they are smaller than a \
-                            Bloom filter below 0.41 % in the plain form, and below 2.5 % in the semi-sorted one: the 3 % that are \
-                            quoted are near the latter. Real fingerprints have whole bits, so that a filter may take up to a bit more than \
-                            the formula says, and the crossing lies lower. The quotient filter has agreed with the multiset of fingerprints at every step."
-            .into();
+        findings.verdict =
+            "Cuckoo filters fill as far as published, and a little further. By the formulas they \
+             are smaller than a Bloom filter below 0.41 % in the plain form, and below 2.5 % in \
+             the semi-sorted one, which is close to the quoted 3 %. Real fingerprints have whole \
+             bits, so a filter may take up to a bit more than the formula says, and the crossover \
+             is lower. The quotient filter agreed with the multiset of fingerprints at every step."
+                .into();
         Ok(findings)
     }
 }
@@ -72,7 +82,7 @@ fn empty(buckets: u64, bits: u32, slots: u32, form: Form, lab: &Lab, build: u64)
     Ok(Cuckoo::with_table(Buckets::new(buckets, bits, slots, form)?, lab.hasher(build))?)
 }
 
-/// Inserts until a key is refused, and returns the load.
+/// Inserts keys until one is refused, and returns the load.
 fn fill_up(filter: &mut Cuckoo, lab: &Lab, build: u64) -> Result<f64> {
     let cells = filter.table().cells();
     for digest in lab.digests(&lab.hasher(build), &Keys::of_build(build).members(cells + 1)) {
@@ -88,7 +98,7 @@ fn loads(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (buckets, builds) = (1u64 << lab.count(&BUCKETS), lab.count(&BUILDS));
     let mut sweep = Sweep::new("loads").chart(
         "loads",
-        "How full a cuckoo filter is when it refuses the first key",
+        "Load of a cuckoo filter when it refuses the first key",
         Axis::log("slots of a bucket"),
         Axis::linear("share of slots taken"),
     );
@@ -98,7 +108,7 @@ fn loads(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let found = Rate::from_builds(&loads, 1);
         let least = loads.iter().copied().fold(f64::INFINITY, f64::min);
         let most = loads.iter().copied().fold(0.0, f64::max);
-        let claim = format!("load at the first refusal, slots to a bucket: {slots}");
+        let claim = format!("load at the first refusal, slots per bucket: {slots}");
         sweep
             .at(slots.into())
             .cell("slots", slots)
@@ -107,8 +117,8 @@ fn loads(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .cell("simulated", simulated)
             .value("measured_mean", found.mean, 4)
             .spread(least, most)
-            .dots("measured, from least to most", 0)
-            // Those of fewer buckets get a little fuller.
+            .dots("measured, smallest to largest", 0)
+            // Filters with fewer buckets get a little fuller.
             .when(buckets < 1 << 14, |point| point.at_least(claim.clone(), paper - 0.02))
             .when(buckets >= 1 << 14, |point| point.near(claim.clone(), simulated, tolerance))
             .value("least", least, 4)
@@ -118,7 +128,7 @@ fn loads(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// The rates of brimful filters of four slots.
+/// Measures the rates of completely full filters with four slots per bucket.
 fn rates(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (buckets, builds, queries) = (1 << lab.count(&BUCKETS), lab.count(&BUILDS), lab.count(&QUERIES));
     let mut sweep = Sweep::new("rates");
@@ -151,7 +161,7 @@ fn rates(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// The same key again and again, and the states of four sorted numbers of four bits.
+/// Inserts the same key repeatedly, and counts the states of four sorted numbers of four bits.
 fn copies(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut filter = empty(1024, 12, 4, Form::Plain, lab, 0)?;
     let digest = lab.digests(&lab.hasher(0), &[1])[0];
@@ -159,17 +169,17 @@ fn copies(lab: &Lab, findings: &mut Findings) -> Result<()> {
     while taken < 100 && filter.insert_digest(digest).is_ok() {
         taken += 1;
     }
-    findings.near("copies of one key that four slots to a bucket take", taken.into(), 8.0, 0.0);
+    findings.near("copies of one key that a filter with four slots per bucket takes", taken.into(), 8.0, 0.0);
     let states = (0..16u32.pow(4)).filter(|state| {
         let of = |i: u32| state >> (4 * i) & 15;
         (1..4).all(|i| of(i - 1) <= of(i))
     });
-    let claim = "states of four sorted numbers of four bits, which take 12 bits instead of 16";
+    let claim = "states of four sorted numbers of four bits (they take 12 bits instead of 16)";
     findings.near(claim, states.count() as f64, 3876.0, 0.0);
     Ok(())
 }
 
-/// Bits per key by rate.
+/// Compares bits per key by rate.
 fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let n = lab.count(&KEYS);
     for (form, name, printed, digit) in
@@ -178,12 +188,12 @@ fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let crossover = cuckoo::crossover(form);
         let claim = format!("rate below which a {name} cuckoo filter is smaller than a Bloom filter");
         findings.near(claim, crossover, printed, digit).shows("e31");
-        let claim = format!("bits per key of the {name} form less those of a Bloom filter at 3 %");
+        let claim = format!("bits per key of the {name} form minus those of a Bloom filter, at 3 %");
         let more = cuckoo::bits_per_key(0.03, form)? - rate::bits_per_key(0.03)?;
         findings.at_least(claim, more, 0.0).shows("e31");
     }
     let crossing = cuckoo::bits_per_key(cuckoo::crossover(Form::Plain), Form::Plain)?;
-    findings.near("bits per key where the plain form crosses", crossing, 11.46, 0.02);
+    findings.near("bits per key at the crossover of the plain form", crossing, 11.46, 0.02);
 
     let rates: Vec<f64> = (0..=400).map(|step| 0.1 * 0.001f64.powf(f64::from(step) / 400.0)).collect();
     let curve = |of: &dyn Fn(f64) -> umbel::Result<f64>| -> Result<Vec<(f64, f64)>> {
@@ -197,11 +207,11 @@ fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
         Axis::log("false-positive rate"),
         Axis::linear("bits per key"),
     );
-    sweep.series("least that any filter needs", Mark::Dashes, 6, least);
+    sweep.series("lower bound for any filter", Mark::Dashes, 6, least);
     sweep.series("Bloom", Mark::Line, 0, curve(&|p| rate::bits_per_key(p))?);
     sweep.series("cuckoo, plain", Mark::Line, 1, form(Form::Plain)?);
     sweep.series("cuckoo, semi-sorted", Mark::Line, 2, form(Form::SemiSorted)?);
-    // Fingerprints have whole bits, so that real filters come in steps.
+    // Fingerprints have whole bits, so the sizes of real filters come in steps.
     let mut semi_sorted = KindOptions::default();
     semi_sorted.cuckoo.form = Form::SemiSorted;
     let real = |kind, p: f64, options: &KindOptions| -> umbel::Result<f64> {
@@ -209,7 +219,7 @@ fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
         Ok(plan(kind, &spec)?.bits as f64 / n as f64)
     };
     for (kind, label, colour) in
-        [(Kind::Quotient, "quotient, 80 % full", 3), (Kind::Fuse, "fuse, cannot be changed", 4)]
+        [(Kind::Quotient, "quotient, 80 % full", 3), (Kind::Fuse, "fuse (immutable)", 4)]
     {
         sweep.series(label, Mark::Line, colour, curve(&|p| real(kind, p, &KindOptions::default()))?);
     }
@@ -260,14 +270,14 @@ fn multiset(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut filter = Quotient::with_slots(512, 4, hasher.clone())?;
     let mut reference: BTreeMap<u64, u64> = BTreeMap::new();
     let mut inside: Vec<Digest> = Vec::new();
-    // Few keys, so that many come several times.
+    // Few keys, so that many are inserted several times.
     let digests = lab.digests(&hasher, &Keys::of_build(lab.seed).members(2000));
     let random = lab.digests(&hasher, &Keys::of_build(lab.seed).strangers(steps));
     let (mut disagreements, mut inserted, mut removed) = (0u64, 0u64, 0u64);
     for random in random {
         let mut draws = random.stream();
         let (choice, which, asked) = (draws.draw(), draws.draw(), draws.draw());
-        // A walk between empty and nine tenths full.
+        // A random walk between empty and nine tenths full.
         let insert = inside.len() < 460 && (inside.is_empty() || reduce(choice, 2) == 0);
         if insert {
             let digest = digests[reduce(which, digests.len() as u64) as usize];
@@ -285,7 +295,7 @@ fn multiset(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let digest = digests[reduce(asked, digests.len() as u64) as usize];
         let expected = reference.get(&filter.fingerprint(digest)).copied().unwrap_or(0);
         disagreements += u64::from(filter.count_digest(digest) != expected);
-        // All of them, now and then.
+        // Compare all fingerprints from time to time.
         if (inserted + removed) % 100 == 0 {
             let all =
                 reference.iter().flat_map(|(print, count)| std::iter::repeat_n(*print, *count as usize));
@@ -293,7 +303,10 @@ fn multiset(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
     }
     findings.at_most(
-        format!("disagreements of a quotient filter and a multiset in {inserted} insertions and {removed} removals"),
+        format!(
+            "disagreements between a quotient filter and a multiset \
+         in {inserted} insertions and {removed} removals"
+        ),
         disagreements as f64,
         0.0,
     );

@@ -1,4 +1,5 @@
-//! E5: which share of its keys a deletable filter can remove: three formulas and a simulation.
+//! E5: the share of its keys that a deletable filter can remove, by three formulas and a
+//! simulation.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -8,7 +9,7 @@ use umbel::{Deletable, Digest, Removed, Standard, hash::reduce};
 
 pub struct Deletability;
 
-/// m, k, n, r, and what simulations of others found.
+/// m, k, n and r, and the share that other simulations found.
 const ROWS: [(u64, u32, u64, u64, f64); 9] = [
     (240, 5, 22, 24, 0.786),
     (240, 5, 22, 12, 0.455),
@@ -24,15 +25,15 @@ const ROWS: [(u64, u32, u64, u64, f64); 9] = [
 /// Bits of a region in the chart.
 const REGIONS: [u64; 12] = [1, 2, 3, 4, 5, 7, 9, 11, 14, 19, 29, 39];
 
-/// Number of keys from which on a filter counts as large.
+/// The number of keys from which on a filter counts as large.
 const LARGE_FILTER_KEYS: u64 = 500;
 
 const BITS: Parameter = Parameter::count("m", "bits of the filter in the chart", [240; 2], [40, 100_000]);
 const HASHES: Parameter = Parameter::count("k", "hash functions of the filter in the chart", [5; 2], [1, 32]);
-const KEYS: Parameter = Parameter::count("n", "keys of the filter in the chart", [22; 2], [1, 10_000]);
+const KEYS: Parameter = Parameter::count("n", "keys in the filter of the chart", [22; 2], [1, 10_000]);
 const TRIALS: Parameter = Parameter::count(
     "trials",
-    "small filters for each share; of large ones a tenth",
+    "filters for each share; a tenth as many if they are large",
     [40_000, 200_000],
     [20_000, 1_000_000],
 );
@@ -41,14 +42,21 @@ impl Experiment for Deletability {
     fn about(&self) -> About {
         About {
             id: "E5",
+            chapter: Chapter::Kinds,
             title: "How many keys a deletable filter can remove",
-            source: "Rothenberg et al. 2010; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "Of m bits, r tell in which regions of the others keys have collided. A key can be removed with the \
-                    probability (1 - a)^k, where a is the probability that a region has no collision.",
-            set_up: "Many filters with different hashes are filled, and asked for each of their keys whether it can be removed; \
-                     positions of a key may coincide, which counts as a collision. Beside it the printed formula, one minus \
-                     what is printed, and a formula that knows that the key's own cells are hit. The chart has filters of one \
-                     size with regions of 1 to 39 bits.",
+            sources: &[ROTHENBERG, SCHIERZ],
+            claim: "Of m bits, r record in which regions of the other bits keys have collided. A \
+                    key can be removed with the probability (1 - a)^k, where a is the probability \
+                    that a region has no collision.",
+            set_up: "Many filters with different hashes are filled, and each of their keys is \
+                     tested for whether it can be removed; a key whose positions coincide counts \
+                     as a collision. Three formulas are compared with this simulation: the printed \
+                     one, one minus the printed one, and one that takes into account that the \
+                     key's own cells are hit. The chart shows filters of one size with regions of \
+                     1 to 39 bits.",
+            advice: "Use a deletable filter if it is enough that most removals succeed, and choose \
+                     the size of its regions by the corrected formula.",
+            command: "`umbel build --kind deletable --region-bits 4`",
             seconds: [3, 12],
             timed: false,
             parameters: &[BITS, HASHES, KEYS, TRIALS],
@@ -62,9 +70,9 @@ impl Experiment for Deletability {
         chart(lab, &mut findings)?;
         region_test(&mut findings);
         findings.verdict =
-            "What is printed is the probability that a key cannot be removed. One minus that is still too high, \
-                            by 0.07 to 0.23, because a key's own cells are certainly hit and must not be hit again. With that \
-                            condition the formula is within 0.05 of the simulation."
+            "The printed formula is the probability that a key cannot be removed. One minus it is \
+             still too high, by 0.07 to 0.23, because a key's own cells are certainly hit and must \
+             not be hit again. With that condition the formula is within 0.05 of the simulation."
                 .into();
         Ok(findings)
     }
@@ -78,9 +86,9 @@ struct Simulated {
     resettable: f64,
 }
 
-/// Fills many filters of `layout`, and asks for all of their keys.
+/// Fills many filters of `layout` and tests all of their keys.
 fn simulate(lab: &Lab, layout: Standard, region_bits: u64, n: u64, k: u32) -> Result<Simulated> {
-    // Large filters differ less among themselves.
+    // Large filters vary less.
     let trials = lab.count(&TRIALS) / if n < LARGE_FILTER_KEYS { 1 } else { 10 };
     let mut filter = Deletable::with_layout(layout, region_bits, lab.hasher(0))?;
     let bits = filter.stats().cells;
@@ -97,7 +105,7 @@ fn simulate(lab: &Lab, layout: Standard, region_bits: u64, n: u64, k: u32) -> Re
         let regions = hits.map(|x| reduce(x, bits) / region_bits);
         free += regions.filter(|at| collisions[(at / 64) as usize] >> (at % 64) & 1 == 0).count() as u64;
     }
-    // The answers for the keys of one filter depend on each other: only the variation between filters counts.
+    // The keys of one filter are not independent, so only the variation between filters counts.
     let deletable = Rate::from_builds(&shares, n);
     Ok(Simulated { deletable, resettable: free as f64 / (trials * n * u64::from(k)) as f64 })
 }
@@ -109,8 +117,9 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let bits = m - r;
         let found = simulate(lab, Standard::new(bits, k)?, bits.div_ceil(r), n, k)?;
         let (share, chance) = (found.deletable.mean, found.deletable.chance(found.deletable.mean));
-        let [said, less, own] = [printed, complement, deletability].map(|formula| formula(bits, r, n, k));
-        let (said, less, own) = (said?, less?, own?);
+        let formulas = [printed, complement, deletability].map(|formula| formula(bits, r, n, k));
+        let [as_printed, less, own] = formulas;
+        let (as_printed, less, own) = (as_printed?, less?, own?);
         let of = format!("m = {m}, k = {k}, n = {n}, r = {r}");
         let claim = |text: &str| format!("{of}: {text}");
         let free = "share of hits in regions without a collision";
@@ -118,15 +127,15 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         sweep
             .row()
             .cells([("m", &m), ("k", &k), ("n", &n), ("r", &r)])
-            .value("printed", said, 4)
+            .value("printed", as_printed, 4)
             .value("one_minus_printed", less, 4)
             .value("umbel", own, 4)
             .value("simulated_elsewhere", elsewhere, 3)
             .value("simulated", share, 4)
             .near(claim("share that can be removed"), elsewhere, chance.max(0.01))
-            .near(claim("the same, by the corrected formula"), own, 0.05 + chance)
+            .near(claim("share that can be removed, by the corrected formula"), own, 0.05 + chance)
             .hidden(less - share)
-            .at_least(claim("one minus the printed formula is too high by"), 0.05)
+            .at_least(claim("excess of one minus the printed formula"), 0.05)
             .shows("e23")
             .hidden(found.resettable)
             .when(number == 0, |point| {
@@ -137,28 +146,29 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 )
             });
         if (m, k, n) == (240, 5, 22) {
-            by_regions.push((r, said, share));
+            by_regions.push((r, as_printed, share));
         }
     }
     by_regions.sort_by_key(|(r, ..)| *r);
     let falls = by_regions.windows(2).all(|pair| pair[1].1 < pair[0].1);
-    let claim = "with more regions, r = 12, 24, 60, 120, the printed probability falls, and from 12 to 60 the share rises";
+    let claim = "with more regions (r = 12, 24, 60, 120) the printed probability falls, \
+         although the share rises from 12 to 60";
     let rises = by_regions[..3].windows(2).all(|pair| pair[1].2 > pair[0].2);
     sweep.that(claim, falls && rises).shows("e23");
     findings.add(sweep);
     Ok(())
 }
 
-/// The most collision bits that make sense.
+/// Checks the memory with the largest sensible number of collision bits.
 fn worst_case(findings: &mut Findings) -> Result<()> {
     let (bits, n) = (1000, 100);
     let regions = |region_bits| -> Result<f64> {
         let filter = Deletable::with_layout(Standard::new(bits, 7)?, region_bits, umbel::Hasher::default())?;
         Ok(1.0 + filter.regions() as f64 / bits as f64)
     };
-    let claim = "memory with a region for each bit, over that of the bits alone";
+    let claim = "memory with a region for each bit / memory of the bits alone";
     findings.near(claim, regions(1)?, 2.0, 1e-9).shows("e24");
-    let claim = "the same with a region for each key, at ten bits per key";
+    let claim = "the same with one region per key, at ten bits per key";
     findings.near(claim, regions(bits / n)?, 1.1, 1e-9).shows("e24");
     Ok(())
 }
@@ -168,21 +178,22 @@ fn chart(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("regions").chart(
         "regions",
         format!("Keys that can be removed: m = {m}, k = {k}, n = {n}"),
-        Axis::linear("regions r, each of which costs a bit"),
+        Axis::linear("regions r, at one bit each"),
         Axis::linear("share of keys that can be removed"),
     );
     for region_bits in REGIONS {
         let bits = filter_bits(m, region_bits)?;
         let r = bits.div_ceil(region_bits);
         let share = simulate(lab, Standard::new(bits, k)?, region_bits, n, k)?.deletable.mean;
-        let [said, less, own] = [printed, complement, deletability].map(|formula| formula(bits, r, n, k));
+        let formulas = [printed, complement, deletability].map(|formula| formula(bits, r, n, k));
+        let [as_printed, less, own] = formulas;
         sweep
             .at(r as f64)
             .cells([("r", &r), ("region_bits", &region_bits)])
-            .value("printed", said?, 4)
+            .value("printed", as_printed?, 4)
             .dashes("as printed", 1)
             .value("one_minus_printed", less?, 4)
-            .dashes("one minus that", 4)
+            .dashes("one minus the printed formula", 4)
             .value("umbel", own?, 4)
             .line("corrected", 0)
             .value("simulated", share, 4)
@@ -192,14 +203,17 @@ fn chart(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// The published program looks for the region of a position by `while (pos > j*m/b) j++`.
+/// Checks the published program, which finds the region of a position by `while (pos > j*m/b) j++`.
 fn region_test(findings: &mut Findings) {
     let by_search = |position: u64, m: u64, b: u64| (1..=b).find(|j| position <= j * m / b).unwrap_or(b) - 1;
     let (m, b) = (480, 16);
     let moved: Vec<u64> = (0..m).filter(|at| by_search(*at, m, b) != at * b / m).collect();
     let boundaries: Vec<u64> = (1..b).map(|j| j * m / b).collect();
-    findings.that(
-            "480 bits in 16 regions: the published search puts the first bit of each but the first into the one below",
+    findings
+        .that(
+            "480 bits in 16 regions: the published search puts the first bit of \
+         each region but the first into the region below",
             moved == boundaries,
-        ).shows("e36");
+        )
+        .shows("e36");
 }

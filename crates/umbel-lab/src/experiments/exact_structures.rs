@@ -1,4 +1,4 @@
-//! E20: filters against the exact structures that they stand in front of: time, room and errors.
+//! E20: filters and the exact structures that they stand in front of: time, memory and errors.
 
 use super::prelude::*;
 use crate::measure::{Contestant, Time, Turns, race};
@@ -8,35 +8,43 @@ use umbel::{Blocked, Bloom, Spec, Standard};
 
 pub struct ExactStructures;
 
-const KEYS: Parameter = Parameter::count("n", "keys of all but the list", [100_000; 2], [1000, 500_000]);
-const LISTED: Parameter = Parameter::count("listed", "keys of the list", [2000; 2], [100, 20_000]);
+const KEYS: Parameter =
+    Parameter::count("n", "keys in all structures but the list", [100_000; 2], [1000, 500_000]);
+const LISTED: Parameter = Parameter::count("listed", "keys in the list", [2000; 2], [100, 20_000]);
 const RATE: Parameter = Parameter::real("p", "rate of the filters", [0.01; 2], [0.0001, 0.1]);
 const QUERIES: Parameter =
     Parameter::count("queries", "different lookups", [10_000, 40_000], [1000, 200_000]);
 const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement", [21, 101], [3, 1000]);
 
 const LENGTHS: [usize; 3] = [8, 64, 1024];
-/// Lookups in a round; the list, which has to be read for each, takes a few.
+/// Lookups in a round, and in a round of the list, which is scanned for each.
 const LOOKUPS: usize = 500;
 const LIST_LOOKUPS: usize = 20;
-/// Per cent of the queries.
+/// Shares of absent keys among the queries, in per cent.
 const ABSENT: [u64; 4] = [0, 50, 90, 99];
 
 impl Experiment for ExactStructures {
     fn about(&self) -> About {
         About {
             id: "E20",
+            chapter: Chapter::Hashing,
             title: "Against exact structures: a filter rejects fast and does not hold the keys",
-            source: "Bloom 1970; Jambura et al. 2026 (Bloom Filter); \
-                     Schierz 2022 (Wie zuverlässig ist Probabilismus); the untitled article",
-            claim: "Lists, sorted lists, trees and hash tables make no errors, but they hold the keys; a Bloom filter needs the same \
-                    few bits however long keys are, rejects most absent keys at once, and in front of an exact structure \
-                    makes no error at all.",
-            set_up: "100 000 keys of 8, 64 and 1024 random bytes (2000 for the list, which is read from its start) in memory. Lookups one \
-                     by one, keys hashed each time; 0, 50, 90 and 99 % of them are for absent keys. Filters have a rate of 1 %. \
-                     Times are medians over rounds in which all take turns. Bytes are computed: key bytes and 16 bytes for where \
-                     a key is; a hash set has 8/7 places for each key of its capacity, with a byte of control each; a tree built \
-                     at once has nodes of 11 keys with 16 bytes beside them, and 96 more if they have children.",
+            sources: &[BLOOM, JAMBURA, SCHIERZ, UNTITLED],
+            claim: "Lists, sorted lists, trees and hash tables make no errors, but they hold the \
+                    keys. A Bloom filter needs the same few bits however long the keys are, \
+                    rejects most absent keys at once, and in front of an exact structure makes no \
+                    error at all.",
+            set_up: "100 000 keys of 8, 64 and 1024 random bytes (2000 for the list, which is read \
+                     from its start) in memory. Lookups one by one, keys hashed each time; 0, 50, \
+                     90 and 99 % of them are for absent keys. Filters have a rate of 1 %. Times \
+                     are medians over rounds in which all take turns. Bytes are computed: the key \
+                     bytes plus 16 bytes for a pointer and a length; a hash set has 8/7 slots for \
+                     each key of its capacity, with one control byte each; a tree built at once \
+                     has nodes of 11 keys with 16 further bytes, and 96 more if they have \
+                     children.",
+            advice: "Put a filter in front of an exact structure when most queries are for absent \
+                     keys or the structure is far away.",
+            command: "`umbel url check`, which puts a filter in front of an exact list",
             seconds: [2, 7],
             timed: true,
             parameters: &[KEYS, LISTED, RATE, QUERIES, ROUNDS],
@@ -52,10 +60,11 @@ impl Experiment for ExactStructures {
         room(&mut report);
         findings.add(report.figures);
         findings.add(report.times);
-        findings.verdict = "A filter makes errors at its rate and misses nothing; the exact structures make none and need the bytes of \
-                            every key. A filter in front of a sorted list makes no errors, and where most queries are for \
-                            absent keys it is faster than the list alone."
-            .into();
+        findings.verdict =
+            "A filter makes errors at its rate and misses nothing; the exact structures make none \
+             and need the bytes of every key. A filter in front of a sorted list makes no errors, \
+             and where most queries are for absent keys it is faster than the list alone."
+                .into();
         Ok(findings)
     }
 }
@@ -71,7 +80,7 @@ struct Report {
 impl Report {
     fn new() -> Report {
         let (x, y) = (Axis::log("bytes of a key"), Axis::log("bytes per key"));
-        let figures = Sweep::new("structures").chart("room", "Room by length of keys", x, y);
+        let figures = Sweep::new("structures").chart("room", "Memory by length of keys", x, y);
         let times = LENGTHS.into_iter().fold(Sweep::new("times"), |times, length| {
             times.chart(
                 &format!("times_{length}"),
@@ -87,17 +96,17 @@ impl Report {
 /// Returns whether a structure contains a key.
 type Contains<'a> = Box<dyn Fn(&[u8]) -> bool + 'a>;
 
-/// Something that is asked for keys.
+/// A structure under test.
 struct Structure<'a> {
     name: &'static str,
     keys: u64,
     bytes: f64,
     contains: Contains<'a>,
-    /// The rate of wrong yeses that is allowed.
+    /// Allowed share of wrong yeses.
     rate: f64,
 }
 
-/// The bytes of a key: the number, and what a generator makes of it.
+/// Appends the bytes of a key: the number, and further words that a generator derives from it.
 fn spell(number: u64, length: usize, bytes: &mut Vec<u8>) {
     let mut word = number;
     for _ in 0..length.div_ceil(8) {
@@ -112,8 +121,8 @@ fn spelled(numbers: &[u64], length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Queries, of which `percent` per cent are for absent keys. They have bytes of their own: a key that is looked up is not where
-/// the structure has it.
+/// Returns queries, of which `percent` per cent are for absent keys. They are copies, so that a key
+/// that is looked up does not share memory with the structure.
 fn queries(members: &[u64], strangers: &[u64], percent: u64, length: usize) -> Vec<u8> {
     let pick = |stranger: &u64| match stranger % 100 < percent {
         true => *stranger,
@@ -124,7 +133,7 @@ fn queries(members: &[u64], strangers: &[u64], percent: u64, length: usize) -> V
 
 fn one_length(lab: &Lab, length: usize, report: &mut Report) -> Result<()> {
     let (n, listed, p) = (lab.count(&KEYS), lab.count(&LISTED), lab.number(&RATE));
-    // The numbers of the builds keep the keys of each length apart.
+    // Each length is a build, so that keys of different lengths differ.
     let own = Keys::of_build(length as u64);
     let (members, strangers) = (own.members(n.max(listed)), own.strangers(lab.count(&QUERIES)));
     let bytes = spelled(&members, length);
@@ -218,7 +227,7 @@ fn filled<L: Layout>(spec: &Spec, keys: &[&[u8]]) -> Result<Bloom<L>> {
     Ok(filter)
 }
 
-/// Creates rounds of this many lookups.
+/// Creates a contestant with rounds of this many lookups.
 fn contestant<'a>(
     structure: &'a Structure<'_>,
     asked: &'a [u8],
@@ -231,12 +240,12 @@ fn contestant<'a>(
     })
 }
 
-/// Counts the wrong answers of a structure, and reports the room it takes.
+/// Counts the wrong answers of a structure, and reports its memory.
 fn errors(structure: &Structure<'_>, length: usize, members: &[u64], strangers: &[u64], report: &mut Report) {
     let Structure { name, keys, bytes, contains, rate } = structure;
     let yes =
         |numbers: &[u64]| spelled(numbers, length).chunks_exact(length).filter(|key| contains(key)).count();
-    // A list has to be read for each: some of its keys will do.
+    // The list is scanned for each key, so only some of its keys are looked up.
     let asked: Vec<u64> = members.iter().copied().take(strangers.len()).collect();
     let (wrong_yes, wrong_no) = (yes(strangers) as f64 / strangers.len() as f64, asked.len() - yes(&asked));
     report.room.push((name, length, *bytes));
@@ -248,24 +257,26 @@ fn errors(structure: &Structure<'_>, length: usize, members: &[u64], strangers: 
         .cells([("structure", &name), ("key_bytes", &length), ("keys", &keys)])
         .value("bytes_per_key", *bytes, 3)
         .value("wrong_yes", wrong_yes, 6)
-        // One build: its fill may make it a little worse than it is on average.
-        .at_most(claim("share of absent keys that are taken for members"), 1.05 * rate + chance)
+        // With a single build, the fill may make the rate a little worse than the mean.
+        .at_most(claim("share of absent keys taken for members"), 1.05 * rate + chance)
         .count("wrong_no", wrong_no as u64)
-        .at_most(claim("members that are missed"), 0.0);
+        .at_most(claim("members not found"), 0.0);
 }
 
-/// Compares lower quartiles of times, which a busy machine disturbs least.
+/// Judges lower quartiles of times, which other load on the machine affects least.
 fn rejections(length: usize, listed: u64, by_share: &[Vec<Time>], sweep: &mut Sweep) {
     let [list, sorted, in_front, blocked] = [0, 1, 4, 6].map(|at| by_share[ABSENT.len() - 1][at].low);
-    let claim = format!("{length} bytes, 99 % absent: sorted list alone over a filter in front of it, time");
+    let claim =
+        format!("{length} bytes, 99 % absent: time of the sorted list alone / with a filter in front");
     sweep.at_least(claim, sorted / in_front, 1.2).timed();
     if listed >= 2000 {
-        let claim = format!("{length} bytes, 99 % absent: list of {listed} over blocked filter, time");
+        let claim =
+            format!("{length} bytes, 99 % absent: time of a list of {listed} / time of the blocked filter");
         sweep.at_least(claim, list / blocked, 5.0).timed();
     }
 }
 
-/// Bytes per key by the length of keys.
+/// Judges and draws the bytes per key by the length of keys.
 fn room(report: &mut Report) {
     let Report { figures, room, .. } = report;
     let at = |name, length| {
@@ -273,7 +284,7 @@ fn room(report: &mut Report) {
     };
     for filter in ["standard filter", "blocked filter"] {
         let grows = at(filter, 1024) / at(filter, 8);
-        let claim = format!("{filter}: bytes per key with keys of 1024 bytes over those with 8");
+        let claim = format!("{filter}: bytes per key with keys of 1024 bytes / with keys of 8 bytes");
         figures.near(claim, grows, 1.0, 0.0);
     }
     for (length, times) in [(8, 8.0), (1024, 400.0)] {
@@ -282,8 +293,9 @@ fn room(report: &mut Report) {
             .into_iter()
             .fold(f64::INFINITY, f64::min);
         let ratio = least / at("blocked filter", length);
-        let claim =
-            format!("keys of {length} bytes: the smallest exact structure over the blocked filter, bytes");
+        let claim = format!(
+            "keys of {length} bytes: size of the smallest exact structure / size of the blocked filter"
+        );
         figures.at_least(claim, ratio, times);
     }
     let shown = [
@@ -305,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_queries_are_for_absent_keys() {
+    fn the_requested_share_of_queries_is_for_absent_keys() {
         let own = Keys::of_build(1);
         let (members, strangers) = (own.members(50), own.strangers(10_000));
         for (percent, least, most) in [(0, 0, 0), (50, 4800, 5200), (99, 9850, 9950)] {

@@ -1,4 +1,5 @@
-//! E7: the Floom filter, which keeps the patterns of regions that its keys have hit, and does not pay.
+//! E7: the Floom filter, which records the patterns of regions that its keys have hit, and does not
+//! pay off.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -10,7 +11,8 @@ use umbel::sizing::{KPolicy, Params, floom, rate};
 
 pub struct Patterns;
 
-/// n, p, b, and the rates of one run each that were published: standard, Floom, and the standard filter of equal memory.
+/// n, p and b, and the published rates of one run each: standard, Floom, and the standard filter of
+/// equal memory.
 const PUBLISHED: [(u64, f64, u32, [f64; 3]); 10] = [
     (1000, 0.01, 16, [0.009706, 0.000452, 0.0]),
     (10_000, 0.01, 16, [0.009763, 0.003593, 0.000423]),
@@ -24,19 +26,18 @@ const PUBLISHED: [(u64, f64, u32, [f64; 3]); 10] = [
     (50_000, 0.03, 20, [0.03008, 0.02684, 0.0]),
 ];
 
-/// The combinations for which figures were published: each n with each p and each b.
+/// The combinations with published figures: each n with each p and each b.
 const GRID_N: [u64; 10] = [500, 1000, 10_000, 20_000, 30_000, 50_000, 100_000, 200_000, 300_000, 500_000];
 const GRID_P: [f64; 5] = [0.005, 0.01, 0.02, 0.03, 0.05];
 const GRID_B: [u32; 6] = [8, 10, 12, 14, 16, 20];
 
-/// How many numbers each run of the grid has, inserted and asked for together.
+/// The numbers of a run of the grid, inserted and looked up together.
 const NUMBERS: u64 = 1_000_000;
 
 const NAMES: [&str; 3] = ["standard", "Floom", "standard of equal memory"];
 
 const KEYS: Parameter = Parameter::count("n", "keys in a filter", [50_000; 2], [500, 1_000_000]);
-const RATE: Parameter =
-    Parameter::real("p", "the rate the standard filter is made for", [0.01; 2], [0.001, 0.3]);
+const RATE: Parameter = Parameter::real("p", "rate of the standard filter", [0.01; 2], [0.001, 0.3]);
 const REGIONS: Parameter = Parameter::count("b", "regions of the filter", [16; 2], [2, 24]);
 const BUILDS: Parameter = Parameter::count("builds", "filters of each shape", [10; 2], [5, 1000]);
 const QUERIES: Parameter =
@@ -46,17 +47,25 @@ impl Experiment for Patterns {
     fn about(&self) -> About {
         About {
             id: "E7",
-            title: "The Floom filter lowers the rate, and the same memory spent on bits lowers it more",
-            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "A table of 2^b bits beside a standard filter, for the patterns of regions that keys have hit, lowers the \
-                    rate; but not below that of a standard filter of the same total memory. Only the first bit of the table \
-                    is said to be wasted.",
-            set_up: "M = 8 ceil(m/8) bits for n keys at the rate p, 2^b bits for the patterns of b regions, and beside it a \
-                     standard filter of M + 2^b bits with a k of its own. Decimal numbers are hashed as the published program \
-                     does it, with MurmurHash3 and the seeds 0, 1, 2, ...; each measured rate has to be within 2 % and chance \
-                     of theory. The published figures, one run each, stand beside. Theory is asked for the 300 combinations of \
-                     n, p and b for which figures were published, and for a grid of ranked tables, which waste nothing; the \
-                     full run also measures the 300, once each, with 1 000 000 numbers of which n are inserted.",
+            chapter: Chapter::Kinds,
+            title: "The Floom filter lowers the rate, but the same memory spent on bits lowers it \
+                    more",
+            sources: &[SCHIERZ],
+            claim: "A table of 2^b bits beside a standard filter, for the patterns of regions that \
+                    keys have hit, lowers the rate, but not below that of a standard filter of the \
+                    same total memory. Only the first bit of the table is said to be wasted.",
+            set_up: "M = 8 ceil(m/8) bits for n keys at the rate p, 2^b bits for the patterns of b \
+                     regions, and for comparison a standard filter of M + 2^b bits with a k of its \
+                     own. Decimal numbers are hashed as in the published program, with MurmurHash3 \
+                     and the seeds 0, 1, 2, ...; each measured rate has to agree with theory \
+                     within 2 % and chance. The table also lists the published figures, one run \
+                     each. Theory is evaluated for the 300 combinations of n, p and b with \
+                     published figures, and for a grid of ranked tables, which waste nothing; the \
+                     full run also measures the 300, once each, with 1 000 000 numbers of which n \
+                     are inserted.",
+            advice: "Do not use a Floom filter: give its extra memory to a standard filter \
+                     instead.",
+            command: "`umbel build --kind floom`",
             seconds: [6, 70],
             timed: false,
             parameters: &[KEYS, RATE, REGIONS, BUILDS, QUERIES],
@@ -69,11 +78,13 @@ impl Experiment for Patterns {
         let measured = grid(lab, &mut findings)?;
         never(lab, &mut findings)?;
         waste(lab, &mut findings)?;
-        findings.verdict = "The table does lower the rate of the filter that it is added to, as long as keys are few. The same \
-                            bits in the filter itself lower it more: by theory in each of the combinations, however small the \
-                            table is made. Most of the table can never be addressed, as a key hits at most k regions."
-            .to_string()
-            + &measured;
+        findings.verdict =
+            "As long as there are few keys, the table lowers the rate of the filter that it is \
+                            added to. The same bits in the filter itself lower it more: by theory \
+                            in each of the combinations, however small the table is. Most of the \
+                            table can never be addressed, as a key hits at most k regions."
+                .to_string()
+                + &measured;
         Ok(findings)
     }
 }
@@ -90,25 +101,27 @@ struct FloomShape {
 }
 
 impl FloomShape {
-    /// As published: M is rounded up to bytes, k comes from the bits before that.
+    /// Sizes the filters as published: M is rounded up to bytes, and k follows from the bits before
+    /// rounding.
     fn new(n: u64, p: f64, regions: u32) -> Result<FloomShape> {
         let params = Params::for_capacity(n, p, KPolicy::Round)?;
         let bits = params.bits.next_multiple_of(8);
         let equal = bits + (1 << regions);
-        // The family has no more functions. Where more would be best, the rate is nothing either way.
+        // The family has no more functions. Where more would be best, the rate is practically zero
+        // anyway.
         let hashes = KPolicy::Round.hashes(equal, n)?.min(Family::Murmur3.max_hashes());
         Ok(FloomShape { n, regions, bits, hashes: params.hashes, equal: (equal, hashes) })
     }
 
-    /// Returns the rates of the three by theory.
+    /// Returns the theoretical rates of the three filters.
     fn theory(&self) -> Result<[f64; 3]> {
         let standard = rate::classic(self.bits, self.n, self.hashes)?;
         let floom = floom::rate(self.bits, self.n, self.hashes, self.regions)?;
         Ok([standard, floom, rate::classic(self.equal.0, self.n, self.equal.1)?])
     }
 
-    /// The relative error of a rate of theory if it is measured with one filter: chance in counting, and in how many bits
-    /// are set.
+    /// Returns the relative error of a rate that is measured with one filter: the counting error,
+    /// and the variation in the number of set bits.
     fn error(bits: u64, n: u64, hashes: u32, rate: f64, queries: u64) -> f64 {
         let load = f64::from(hashes) * n as f64 / bits as f64;
         let zeros = (-load).exp();
@@ -117,7 +130,7 @@ impl FloomShape {
     }
 }
 
-/// The three filters with the hash of the published program.
+/// The three filters, with the hash of the published program.
 struct Three {
     regions: u64,
     standard: Literature,
@@ -136,7 +149,8 @@ impl Three {
         })
     }
 
-    /// The regions of a key, a bit for each. A position on a boundary belongs to the lower region, as in the program.
+    /// Returns the regions of a key, one bit each. A position on a boundary belongs to the lower
+    /// region, as in the program.
     fn pattern(&self, key: &str) -> usize {
         let scheme = self.standard.scheme();
         let region = |position: u64| (position * self.regions).saturating_sub(1) / scheme.m();
@@ -151,7 +165,7 @@ impl Three {
         Ok(())
     }
 
-    /// The share of these keys that each of the three says yes to.
+    /// Returns the share of these keys that each of the three filters says yes to.
     fn rates(&self, keys: &[String]) -> [f64; 3] {
         let mut yes = [0u64; 3];
         for key in keys {
@@ -168,7 +182,7 @@ fn decimal(keys: Vec<u64>) -> Vec<String> {
     keys.iter().map(u64::to_string).collect()
 }
 
-/// This hash has no seed of its own, so that builds differ by their numbers.
+/// Returns the keys of a build. The hash has no seed, so builds differ in their keys.
 fn numbers(lab: &Lab, build: u64) -> Keys {
     Keys::of_build(lab.seed.wrapping_mul(1000).wrapping_add(build))
 }
@@ -186,7 +200,7 @@ fn measured(lab: &Lab, shape: &FloomShape, builds: u64, queries: u64) -> Result<
     Ok(rates.map(|rates| Rate::from_builds(&rates, queries)))
 }
 
-/// The table of rates, and the chart of them by n.
+/// Measures the rates of the table, and draws them by n.
 fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, p, b) = (lab.count(&KEYS), lab.number(&RATE), lab.count(&REGIONS) as u32);
     let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
@@ -204,7 +218,7 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         Axis::log("false-positive rate"),
     );
     let mut lines = [const { Vec::new() }; 3];
-    // Smaller rates would squeeze everything else into the upper edge.
+    // Smaller rates would squeeze everything else to the upper edge.
     let is_drawn = |rate: f64| rate >= 1e-4 * p;
     let most = n.max(300_000) as f64;
     for step in 0..=60 {
@@ -228,16 +242,16 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 .cell("published", csv.map_or(String::new(), |csv| csv.3[i].to_string()))
                 .scientific("theory", theory, 3)
                 .rate("measured", &found, 6)
-                .agrees(format!("{}, n = {n}, p = {p}, b = {b}", NAMES[i]), theory, 0.02)
+                .agrees(format!("rate, {}: n = {n}, p = {p}, b = {b}", NAMES[i]), theory, 0.02)
                 .when(row < charted && is_drawn(found.mean), |point| {
                     point.dots(format!("{}, measured", NAMES[i]), i)
                 });
         }
-        // The filter of the library, with its own hash.
+        // The filter of the library with its own hash.
         let options = Options { regions: Some(b), compat: true, ranked: false };
         let build = |hasher| Floom::with_layout(Standard::new(shape.bits, shape.hashes)?, &options, hasher);
         let found = measure::rate(lab, builds, n, queries, build)?;
-        let claim = format!("the library's Floom filter, n = {n}, p = {p}, b = {b}");
+        let claim = format!("rate, the library's Floom filter: n = {n}, p = {p}, b = {b}");
         library
             .row()
             .cells([("n", &n), ("p", &p), ("b", &b)])
@@ -250,14 +264,14 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Floom against equal memory, in all combinations that were published.
+/// Compares Floom with equal memory in all published combinations.
 fn grid(lab: &Lab, findings: &mut Findings) -> Result<String> {
     let full = lab.either(false, true);
     let mut sweep = Sweep::new("combinations").chart(
         "ratio",
-        "Rate of the Floom filter / rate of a standard one of equal memory, p = 0.01",
+        "Rate of the Floom filter / rate of a standard filter of equal memory, p = 0.01",
         Axis::log("keys n"),
-        Axis::log("ratio; below 1 it would pay"),
+        Axis::log("ratio; Floom would pay off below 1"),
     );
     let texts = if full { decimal(numbers(lab, lab.count(&BUILDS)).members(NUMBERS)) } else { Vec::new() };
     let (mut closest, mut wins, mut largest_win) = (f64::INFINITY, 0, 0.0f64);
@@ -292,13 +306,13 @@ fn grid(lab: &Lab, findings: &mut Findings) -> Result<String> {
         }
     }
     sweep.at_least(
-        "least ratio of the rate to that of equal memory, in theory, in 300 combinations",
+        "smallest theoretical ratio of the rate to that of equal memory, in 300 combinations",
         closest,
         1.0002,
     );
     if full {
         sweep.at_most(
-            format!("largest of {wins} measured advantages over equal memory, in standard errors of chance"),
+            format!("largest of {wins} measured advantages over equal memory, in standard errors"),
             largest_win,
             4.0,
         );
@@ -314,7 +328,7 @@ fn grid(lab: &Lab, findings: &mut Findings) -> Result<String> {
         for step in 0..=100 {
             let n = (500.0 * 1000f64.powf(f64::from(step) / 100.0)).round() as u64;
             let [_, floom, equal] = FloomShape::new(n, 0.01, b)?.theory()?;
-            // Further up there is nothing to see.
+            // Larger ratios would only stretch the axis.
             if floom / equal < 30.0 {
                 curve.push((n as f64, floom / equal));
             }
@@ -324,15 +338,15 @@ fn grid(lab: &Lab, findings: &mut Findings) -> Result<String> {
     findings.add(sweep);
     Ok(match full {
         true => format!(
-            " Measured once each, equal memory was better in {} of 300, where 271 were published; in the others the two differ by \
-             less than four standard errors.",
+            "Measured once each, equal memory was better in {} of 300 combinations, where 271 were \
+             published; in the others the two differ by less than four standard errors.",
             300 - wins
         ),
         false => String::new(),
     })
 }
 
-/// Tables of the patterns that a key can have, and none besides: no combination is better than equal memory.
+/// Shows that tables of only the patterns that a key can have are never better than equal memory.
 fn never(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let step = lab.either(2, 1);
     let rates = [0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3];
@@ -346,7 +360,7 @@ fn never(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let bits = rate::optimal_bits(n, p)?;
             for (k, b) in (1..=9).flat_map(|k| regions.map(|b| (k, b))) {
                 let patterns = reachable(b, k);
-                // A table many times as large as the filter cannot win.
+                // A table that is many times as large as the filter cannot win.
                 if patterns > 100.0 * bits as f64 {
                     continue;
                 }
@@ -354,7 +368,7 @@ fn never(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 let floom = floom::rate(bits, n, k, b)?;
                 tried += 1;
                 won += u32::from(floom < equal);
-                // Where both are nothing, rounding decides.
+                // Where both rates vanish, the ratio is only rounding.
                 if equal > 1e-300 {
                     least = least.min(floom / equal);
                 }
@@ -367,16 +381,17 @@ fn never(lab: &Lab, findings: &mut Findings) -> Result<()> {
         closest = closest.min(least);
     }
     sweep.at_most(
-        format!("combinations of {all} in which a ranked table is better than equal memory"),
+        format!("of {all} combinations, those in which a ranked table is better than equal memory"),
         wins.into(),
         0.0,
     );
-    sweep.at_least("least ratio of the rates with ranked tables", closest, 1.0);
+    sweep.at_least("smallest ratio of the rates with ranked tables", closest, 1.0);
     findings.add(sweep);
     Ok(())
 }
 
-/// Patterns of 1 to k of b regions: the library counts them for as many regions as it builds, this for any number.
+/// Returns the number of patterns of 1 to k of b regions, for any number of regions; the library
+/// counts only as many as it supports.
 fn reachable(regions: u32, k: u32) -> f64 {
     let mut choices = 1.0;
     let next = |j: u32| {
@@ -386,7 +401,7 @@ fn reachable(regions: u32, k: u32) -> f64 {
     (1..=k.min(regions)).map(next).sum()
 }
 
-/// How much of the table can never be addressed.
+/// Checks how much of the table can never be addressed.
 fn waste(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("waste");
     for (b, k, printed, digit) in [(16, 7, 0.40, 0.005), (20, 5, 0.021, 0.0005)] {
@@ -399,7 +414,7 @@ fn waste(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let seen = filter.seen_patterns();
         let share = reachable as f64 / all as f64;
         let share_claim = format!("share of the table that a key can address, b = {b}, k = {k}");
-        let seen_claim = format!("patterns that {} keys have had, b = {b}, k = {k}", keys.len());
+        let seen_claim = format!("patterns of {} keys, b = {b}, k = {k}", keys.len());
         sweep
             .row()
             .cells([("b", &b), ("k", &k), ("patterns", &all), ("reachable", &reachable)])
@@ -419,7 +434,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_of_few_regions_are_counted_as_in_the_library() {
+    fn patterns_of_few_regions_are_counted_like_in_the_library() {
         for (regions, k) in [(8, 4), (16, 7), (20, 5), (24, 9), (2, 9)] {
             let counted = floom::reachable_patterns(regions, k).unwrap();
             assert_eq!(reachable(regions, k), counted as f64, "{regions} {k}");

@@ -1,4 +1,4 @@
-//! E7b: the time that a Floom filter takes beside standard ones.
+//! E7b: the time of a Floom filter, compared with standard filters.
 
 use super::prelude::*;
 use crate::measure::{Time, once};
@@ -11,30 +11,35 @@ pub struct PatternTimes;
 
 const NAMES: [&str; 3] = ["standard", "Floom", "standard of equal memory"];
 
-const RATE: Parameter =
-    Parameter::real("p", "the rate the standard filter is made for", [0.05; 2], [0.001, 0.3]);
+const RATE: Parameter = Parameter::real("p", "rate of the standard filter", [0.05; 2], [0.001, 0.3]);
 const REGIONS: Parameter = Parameter::count("b", "regions of the filter", [8; 2], [2, 14]);
-const ROUNDS: Parameter =
-    Parameter::count("rounds", "rounds of which the median is taken", [9, 25], [3, 1000]);
+const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement", [9, 25], [3, 1000]);
 
-/// The charts: their names, and the operations that they show.
+/// The names of the charts, and the operations that they show.
 const CHARTS: [(&str, &str); 3] = [
     ("insert_time", "insert a key"),
-    ("member_time", "ask for a member"),
-    ("stranger_time", "ask for a stranger"),
+    ("member_time", "look up a member"),
+    ("stranger_time", "look up a stranger"),
 ];
 
 impl Experiment for PatternTimes {
     fn about(&self) -> About {
         About {
             id: "E7b",
-            title: "The Floom filter takes longer, too",
-            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "Inserting into a Floom filter takes longer than into a standard one; a standard filter that has the memory of the \
-                    Floom filter's table as well is as fast as one that has not.",
-            set_up: "The time of n keys inserted into an empty filter one by one, of members asked for and of strangers, for a \
-                     standard filter, the Floom filter of the same bits and 2^b patterns, and the standard filter of equal memory. \
-                     Keys are hashed before. In each round the three take turns; the median of all rounds is taken.",
+            chapter: Chapter::Kinds,
+            title: "The Floom filter is slower, too",
+            sources: &[SCHIERZ],
+            claim: "Inserting into a Floom filter takes longer than into a standard one. A \
+                    standard filter that also gets the memory of the Floom filter's table is as \
+                    fast as one without it.",
+            set_up: "The time to insert n keys into an empty filter one by one, to look up members \
+                     and to look up strangers, for a standard filter, for the Floom filter with \
+                     the same bits and 2^b patterns, and for the standard filter of equal memory. \
+                     Keys are hashed beforehand. In each round the three take turns; the reported \
+                     time is the median of all rounds.",
+            advice: "Take the larger standard filter: it has the lower rate and costs no extra \
+                     time.",
+            command: "`umbel build --kind floom`",
             seconds: [1, 6],
             timed: true,
             parameters: &[RATE, REGIONS, ROUNDS],
@@ -98,22 +103,25 @@ impl Experiment for PatternTimes {
             }
         }
         let median = |filter: usize, what: usize| Time::from_rounds(ratios[filter][what].clone()).median;
-        for (what, done) in ["inserting", "asking for members"].into_iter().enumerate() {
+        for (what, done) in ["insertions", "lookups of members"].into_iter().enumerate() {
             let claim = format!("{done}: time of the Floom / standard filter, median over n");
             findings.at_least(claim, median(1, what), 1.1).timed();
         }
-        let claim = "inserting: time of the larger standard / standard filter, median over n";
+        let claim = "insertions: time of the larger standard / standard filter, median over n";
         findings.near(claim, median(2, 0), 1.0, 0.5).timed();
         findings.add(shapes);
         findings.add(times);
-        findings.verdict = "The regions of a key have to be worked out for every insertion, and for whatever has passed the filter. \
-                            That takes longer. The larger standard filter is as fast as the smaller one."
-            .into();
+        findings.verdict =
+            "The regions of a key have to be computed for every insertion, and for every key that \
+             has passed the filter, which takes longer. The larger standard filter is as fast as \
+             the smaller one."
+                .into();
         Ok(findings)
     }
 }
 
-/// Nanoseconds for each key: inserted, asked for as a member, and as a stranger.
+/// Returns the nanoseconds per key of an insertion, of a lookup of a member and of a lookup of a
+/// stranger.
 fn round<F: Insert>(mut filter: F, members: &[Digest], strangers: &[Digest]) -> Result<[f64; 3]> {
     let keys = members.len() as u64;
     let mut inserted = Ok(());

@@ -1,4 +1,4 @@
-//! E12-gbf: the generalised Bloom filter, which nobody can fill, and which forgets.
+//! E12-gbf: the generalised Bloom filter, which nobody can fill up, and which forgets.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -8,8 +8,8 @@ use umbel_net::traceback::generalized::{Formulas, Router, Touched, rate_bound};
 pub struct Generalized;
 
 const BUILDS: Parameter =
-    Parameter::count("builds", "filters for each figure", [4000, 20_000], [1000, 1_000_000]);
-/// Strangers that each filter is asked for.
+    Parameter::count("builds", "filters for each measurement", [4000, 20_000], [1000, 1_000_000]);
+/// Number of strangers that are looked up in each filter.
 const STRANGERS: u64 = 200;
 const ELEMENTS: [u64; 6] = [1, 4, 8, 16, 32, 128];
 
@@ -17,14 +17,20 @@ impl Experiment for Generalized {
     fn about(&self) -> About {
         About {
             id: "E12-gbf",
+            chapter: Chapter::Networks,
             title: "A filter that nobody can fill, and that forgets",
-            source: "Laufer, Velloso and Duarte 2005",
-            claim: "If every element sets k1 bits and resets k0, the rate of false positives stays below (k0/(k0+k1))^k0 \
-                    (k1/(k0+k1))^k1, whatever was in the filter first: 0.0039 for four and four. In return the oldest elements \
-                    are forgotten: of 16 in 256 bits, half. Who goes back in order and leaves out what later ones touched \
-                    forgets none.",
-            set_up: "Filters of 256 bits that were all zeros, all ones or random first; then 1 to 128 elements, and 200 \
-                     strangers. For false negatives, 16 elements in 256 to 8192 bits.",
+            sources: &[LAUFER_2005],
+            claim: "If every element sets k1 bits and resets k0, the false-positive rate stays \
+                    below (k0/(k0+k1))^k0 (k1/(k0+k1))^k1, whatever the filter held first: 0.0039 \
+                    for four and four. In return the oldest elements are forgotten: of 16 in 256 \
+                    bits, half. A search that goes back in order and ignores the bits that later \
+                    elements touched forgets none.",
+            set_up: "Filters of 256 bits that start as all zeros, all ones or random; then 1 to \
+                     128 elements, and 200 strangers. For false negatives, 16 elements in 256 to \
+                     8192 bits.",
+            advice: "Use it where a sender controls the initial bits, and check elements in \
+                     reverse order; a plain lookup forgets half of them.",
+            command: "the library module `umbel_net::traceback::generalized`",
             seconds: [3, 15],
             timed: false,
             parameters: &[BUILDS],
@@ -36,9 +42,10 @@ impl Experiment for Generalized {
         positives(lab, &mut findings)?;
         bounds(lab, &mut findings);
         negatives(lab, &mut findings)?;
-        findings.verdict = "Whatever the filter held first, the rates stay near the bound and come together as elements come. The \
-                            formulas, which take bits as independent, are a little too low. Half of 16 elements are forgotten \
-                            in 256 bits; with the two arrays none is."
+        findings.verdict = "Whatever the filter held first, the rates stay near the bound and \
+             converge as elements are added. The formulas, which treat bits as independent, are a \
+             little too low. Half of 16 elements are forgotten in 256 bits; with the two arrays \
+             none is."
             .into();
         Ok(findings)
     }
@@ -68,7 +75,7 @@ impl Start {
     }
 }
 
-/// The routers of a build: members, or those that never saw the packet.
+/// Returns a router of a build: a member, or one that never saw the packet.
 fn router<const W: usize>(lab: &Lab, build: u64, number: u64, k: [u32; 2]) -> Router<W> {
     let address = (build << 20 | number).to_le_bytes();
     Router::new(&address, lab.seed, k[0], k[1])
@@ -93,7 +100,7 @@ fn positives(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let formulas = Formulas::new(256, k[0], k[1])?;
     let mut sweep = Sweep::new("false_positives").chart(
         "false_positives",
-        "False positives in 256 bits, k0 = k1 = 4, by what the filter held first",
+        "False positives in 256 bits, k0 = k1 = 4, by the initial content",
         Axis::log("elements"),
         Axis::log("false-positive rate"),
     );
@@ -108,9 +115,8 @@ fn positives(lab: &Lab, findings: &mut Findings) -> Result<()> {
         for n in ELEMENTS {
             let formula = formulas.false_positives(n, zeros);
             let measured = rate(lab, n, k, start);
-            let claim = format!(
-                "256 bits, (4, 4), 16 elements, {name} first: rate of false positives by the formula"
-            );
+            let claim =
+                format!("256 bits, (4, 4), 16 elements, {name} first: false-positive rate by the formula");
             sweep
                 .at(n as f64)
                 .cells([("start", &name), ("elements", &n)])
@@ -118,9 +124,14 @@ fn positives(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 .when(n == 16, |point| point.near(claim, printed, 5e-5))
                 .rate("measured", &measured, 6)
                 .dots(format!("{name} first, measured"), colour)
-                // The formula takes the bits of an element as independent and different: it is up to a fifth too low.
+                // The formula treats the bits of an element as independent and different, and is up
+                // to a fifth too low.
                 .when(n == 16, |point| {
-                    point.agrees(format!("the same, {name} first, measured"), printed, 0.25)
+                    point.agrees(
+                        format!("256 bits, (4, 4), 16 elements, {name} first: measured rate"),
+                        printed,
+                        0.25,
+                    )
                 });
         }
     }
@@ -130,7 +141,7 @@ fn positives(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// The highest rates over what the filter held first, after 32 elements.
+/// Measures the highest rate over all initial contents, after 32 elements.
 fn bounds(lab: &Lab, findings: &mut Findings) {
     let mut sweep = Sweep::new("bounds");
     for (k, printed) in [([1, 1], 0.25), ([2, 2], 0.0625), ([2, 3], 0.0346), ([4, 4], 0.0039)] {
@@ -141,7 +152,8 @@ fn bounds(lab: &Lab, findings: &mut Findings) {
         let Some(highest) = highest else { continue };
         let name = format!("k0 = {}, k1 = {}", k[0], k[1]);
         sweep.near(format!("{name}: bound"), rate_bound(k[0], k[1]), printed, 5e-5);
-        // Where two functions fall on the same bit there is one test less: in 256 bits that is not so rare.
+        // If two functions fall on the same bit there is one test less, which is not rare in 256
+        // bits.
         let [k0, k1] = k.map(f64::from);
         let same = k0 * (k0 - 1.0) / 2.0 * k1 / k0 + (k1 * (k1 - 1.0) / 2.0 + k0 * k1) * k0 / k1;
         let most = printed * (1.0 + same / 256.0) + highest.chance(printed);
@@ -149,16 +161,17 @@ fn bounds(lab: &Lab, findings: &mut Findings) {
             .row()
             .cells([("k0", &k[0]), ("k1", &k[1]), ("bound", &printed)])
             .value("highest_measured", highest.mean, 6)
-            .at_most(format!("{name}: highest rate, whatever was there first"), most);
+            .at_most(format!("{name}: highest rate over all initial contents"), most);
     }
     findings.add(sweep);
 }
 
-/// How many of 16 elements are forgotten, by how many came later; and how many if later ones are known.
+/// The elements of 16 that are forgotten, by the number of later elements.
 struct Forgotten {
-    /// Each with the rate over the builds.
+    /// Share of builds that forget the element, by the number of later elements.
     by_later: Vec<Rate>,
     mean: Rate,
+    /// Builds that forget an element although the later ones are known.
     in_order: u64,
 }
 
@@ -188,7 +201,7 @@ fn forgotten<const W: usize>(lab: &Lab, k: [u32; 2]) -> Forgotten {
 fn negatives(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("false_negatives").chart(
         "false_negatives",
-        "Elements that are forgotten, by how many came later",
+        "Forgotten elements, by the number of later elements",
         Axis::linear("later elements"),
         Axis::log("share forgotten"),
     );
@@ -219,17 +232,21 @@ fn negatives(lab: &Lab, findings: &mut Findings) -> Result<()> {
         if let Some(printed) = printed {
             let many = 1 << 20;
             let limit = Formulas::new(bits / 16 * many, k[0], k[1])?.false_negative(many - 1);
-            let claim =
-                format!("m/n = {}, ({}, {}): the oldest of very many is forgotten", bits / 16, k[0], k[1]);
+            let claim = format!(
+                "m/n = {}, ({}, {}): probability that the oldest of very many is forgotten",
+                bits / 16,
+                k[0],
+                k[1]
+            );
             sweep.near(claim, limit, printed, 5e-5);
             let (oldest, formula) = (found.by_later[15], formulas.false_negative(15));
-            let claim = format!("{name}: the oldest of 16 is forgotten");
+            let claim = format!("{name}: share of builds that forget the oldest of 16");
             sweep.rate(claim, &oldest, formula, 0.02);
         } else {
-            let claim = format!("{name}: share of 16 elements that is forgotten");
+            let claim = format!("{name}: share of 16 elements that are forgotten");
             sweep.near(claim, found.mean.mean, 0.516, 0.01 + found.mean.chance(0.516));
         }
-        let claim = format!("{name}: paths with one forgotten, if later ones are known");
+        let claim = format!("{name}: paths with a forgotten element, if later ones are known");
         sweep.at_most(claim, found.in_order as f64, 0.0);
     }
     findings.add(sweep);

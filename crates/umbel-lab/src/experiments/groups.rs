@@ -1,4 +1,5 @@
-//! E9b: the groups of a space-code filter: how many are hit after a number of packets, and the estimate of that number.
+//! E9b: the groups of a space-code filter: how many are hit after a number of packets, and the
+//! estimate of that number.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -11,7 +12,7 @@ pub struct Groups;
 
 const GROUPS: u32 = 32;
 
-/// Numbers of groups, and the packets after which that many are expected to be found.
+/// Numbers of groups, each with the expected packets until that many are found.
 const COVERAGE: [(u32, f64); 9] = [
     (1, 1.0),
     (2, 2.032),
@@ -24,7 +25,8 @@ const COVERAGE: [(u32, f64); 9] = [
     (32, 129.87),
 ];
 
-/// Noise, groups found, most likely number of packets, and the number whose mean is that of the groups.
+/// Noise, groups found, most likely number of packets, and the number whose expected groups equal
+/// the groups found.
 const ESTIMATES: [(f64, u32, f64, f64); 10] = [
     (0.0, 1, 1.0, 1.00),
     (0.0, 8, 9.0, 9.06),
@@ -38,7 +40,8 @@ const ESTIMATES: [(f64, u32, f64, f64); 10] = [
     (0.05, 24, 42.0, 42.05),
 ];
 
-/// Packets of a flow; bias, relative spread, and the shares within a quarter and within a half of the truth.
+/// Packets of a flow; bias, relative spread, and shares within a quarter and within a half of the
+/// truth.
 const ACCURACY: [(u64, [f64; 4]); 6] = [
     (1, [-0.01, 0.39, 0.86, 0.86]),
     (5, [0.0, 0.15, 0.88, 0.995]),
@@ -54,13 +57,19 @@ impl Experiment for Groups {
     fn about(&self) -> About {
         About {
             id: "E9b",
+            chapter: Chapter::Counts,
             title: "Packets counted by the groups that they hit",
-            source: "Kumar et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "Each packet of a flow sets the bits of one of 32 groups, at random. All of them have been hit after about 111 \
-                    packets, as Honoroff 2006 has it, and the number of groups that are found tells the number of packets.",
-            set_up: "Keys recorded one at a time until all groups are found, in a filter with room to spare; expected packets and \
-                     estimates by formula against values that were computed independently; and flows of equal size in a multi-resolution filter that is \
-                     as full as it was made for.",
+            sources: &[KUMAR, HONOROFF],
+            claim: "Each packet of a flow sets the bits of one of 32 groups, at random. According \
+                    to Honoroff 2006, all of them have been hit after about 111 packets. The \
+                    number of groups that are found estimates the number of packets.",
+            set_up: "Keys are recorded one at a time until all groups are found, in a filter with \
+                     room to spare; expected packets and estimates by formula are compared with \
+                     independently computed values; and flows of equal size are recorded in a \
+                     multi-resolution filter that is as full as it was made for.",
+            advice: "Expect 130 packets, not 111, to saturate 32 groups, and size the levels so \
+                     that flows of interest hit about 20 of them.",
+            command: "`umbel count build`",
             seconds: [2, 12],
             timed: false,
             parameters: &[FLOWS],
@@ -72,10 +81,11 @@ impl Experiment for Groups {
         formulas(&mut findings)?;
         collectors(lab, &mut findings)?;
         flows(lab, &mut findings)?;
-        findings.verdict = "It takes 129.9 packets on average, not 111: l ln l is only the leading term of l (1 + 1/2 + ... + 1/l). \
-                            The estimates are as accurate as a simulation with ideal hashes says. A level tells \
-                            most when 20 of its 32 groups are found."
-            .into();
+        findings.verdict =
+            "It takes 129.9 packets on average, not 111: l ln l is only the leading term of l (1 + \
+             1/2 + ... + 1/l). The estimates are as accurate as a simulation with ideal hashes \
+             predicts. A level is most accurate when 20 of its 32 groups are found."
+                .into();
         Ok(findings)
     }
 }
@@ -85,19 +95,19 @@ fn formulas(findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("groups")
         .chart(
             "groups",
-            "Packets until so many of 32 groups are hit",
+            "Packets until a number of the 32 groups is hit",
             Axis::linear("groups"),
-            Axis::linear("packets, on average"),
+            Axis::linear("mean packets"),
         )
         .chart(
             "inaccuracy",
-            "How much one group more or less means",
+            "The error that one group more or less causes",
             Axis::linear("groups found, of 32"),
             Axis::log("relative error of one group"),
         );
     for theta in 1..=GROUPS {
         let error = inaccuracy(GROUPS, theta)?;
-        // When all are found, nothing is known of how many more packets there were.
+        // When all groups are found, the number of further packets is unknown.
         sweep
             .at(theta.into())
             .cell("groups_found", theta)
@@ -109,27 +119,27 @@ fn formulas(findings: &mut Findings) -> Result<()> {
             .line("R(θ), smallest at 20", 0);
     }
     let l = f64::from(GROUPS);
-    sweep.series("l ln l, as Honoroff 2006 has it", Mark::Dashes, 1, [(1.0, l * l.ln()), (l, l * l.ln())]);
+    sweep.series("l ln l, as in Honoroff 2006", Mark::Dashes, 1, [(1.0, l * l.ln()), (l, l * l.ln())]);
     for (theta, packets) in COVERAGE {
-        let claim = format!("packets until {theta} groups are hit");
+        let claim = format!("packets until {theta} of 32 groups are hit");
         findings.near(claim, coverage(GROUPS, theta)?, packets, 6e-3);
     }
     for (noise, theta, likely, moment) in ESTIMATES {
-        let of = format!("{theta} groups found at a noise of {noise}");
+        let of = format!("{theta} of 32 groups found at a noise of {noise}");
         findings.near(format!("{of}: most likely packets"), mle(GROUPS, noise, theta)?, likely, 0.5);
         findings.near(format!("{of}: packets by the mean"), mve(GROUPS, noise, theta)?, moment, 6e-3);
     }
     let errors = sweep.points("R(θ), smallest at 20").iter();
     let best = errors.min_by(|one, other| one.1.total_cmp(&other.1)).map_or(0.0, |best| best.0);
-    findings.near("groups found where a level tells most", best, 20.0, 0.0);
+    findings.near("groups found where a level is most accurate", best, 20.0, 0.0);
     findings.add(sweep);
     Ok(())
 }
 
-/// How many packets it really takes until all groups are found.
+/// Counts the packets until all groups are found.
 fn collectors(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let keys = lab.either(1000, 10_000);
-    // As little noise as this, since noise would find groups too soon.
+    // Very little noise, since noise would complete the groups too early.
     let spec = Spec::new(keys * 200, 1e-6)?.with_hasher(lab.hasher(0));
     let mut filter = SpaceCode::build(&spec)?;
     let mut needed = Vec::new();
@@ -157,7 +167,8 @@ fn collectors(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Flows of the printed sizes, each in a filter that others have filled to the noise of the table.
+/// Measures flows of the printed sizes, each in a filter that others have filled to the noise of
+/// the table.
 fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let flows = lab.count(&FLOWS);
     let most = lab.either(1000, 10_000);
@@ -168,7 +179,7 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         Axis::linear("standard deviation of estimate / truth"),
     );
     for (number, (packets, printed)) in (1..).zip(ACCURACY).filter(|(_, row)| row.0 <= most) {
-        // Large flows are fewer, so that a run ends.
+        // Fewer large flows, to limit the time.
         let flows = flows.min(4_000_000 * lab.either(1, 10) / packets);
         let mut options = KindOptions::default();
         options.space_code.keys = Some(flows);
@@ -186,9 +197,10 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
             errors.iter().filter(|error| error.abs() <= limit).count() as f64 / errors.len() as f64
         };
         let Rate { mean: bias, deviation: spread, .. } = Rate::from_builds(&errors, 1);
-        // Of fewer flows, chance may do more: four standard deviations of a share of one half.
+        // With fewer flows chance has more influence: four standard deviations of a share of one
+        // half.
         let tolerance = f64::max(0.04, 2.0 / (errors.len() as f64).sqrt());
-        let claim = |name: &str| format!("{name}, flows of {packets}");
+        let claim = |name: &str| format!("packets per flow: {packets}: {name}");
         sweep
             .at(packets as f64)
             .cell("packets", packets)
@@ -200,9 +212,9 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .dots("measured", 0)
             .near(claim("spread"), printed[1], tolerance)
             .value("within_quarter", within(0.25), 4)
-            .near(claim("within a quarter"), printed[2], tolerance)
+            .near(claim("share within a quarter of the truth"), printed[2], tolerance)
             .value("within_half", within(0.5), 4)
-            .near(claim("within a half"), printed[3], tolerance);
+            .near(claim("share within a half of the truth"), printed[3], tolerance);
     }
     findings.add(sweep);
     Ok(())

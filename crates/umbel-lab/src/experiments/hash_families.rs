@@ -1,4 +1,4 @@
-//! E19: what hashing a key costs in each family, and whether the rate is that of the theory.
+//! E19: the time to hash a key in each family, and the resulting rate.
 
 use super::prelude::*;
 use crate::measure::{Contestant, Rate, Time, Turns, race};
@@ -18,7 +18,7 @@ const QUERIES: Parameter =
 const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement", [31, 101], [3, 1000]);
 
 const HASHES: u32 = 7;
-/// Different keys, and keys in a round.
+/// Number of different keys, and of keys in a round.
 const HASHED: u64 = 10_000;
 const ROUND: usize = 500;
 
@@ -26,15 +26,22 @@ impl Experiment for HashFamilies {
     fn about(&self) -> About {
         About {
             id: "E19",
-            title: "Hash families: what a key costs, and that the rate is the same",
-            source: "all five source documents; Kirsch and Mitzenmacher 2006",
-            claim: "Any family that spreads keys evenly gives the rate of the formula, strong or not, once or k times computed; they differ in \
-                    the time they take.",
-            set_up: "The three strengths of this library, which hash a key once and derive the positions from 64 bits, one by one and in \
-                     batches, and the families of the literature; seven positions each, four from slices of MD5 and five from \
-                     slices of SHA-1. Times for keys of 8 and 20 bytes are medians over rounds in which all take turns. Rates at \
-                     9.586 bits per key, for keys that are random, sequential, shifted by 24 bits and 1000 apart: within 2 % and \
-                     what chance may do (four standard errors).",
+            chapter: Chapter::Hashing,
+            title: "Hash families: the same rate at very different cost",
+            sources: &[JAMBURA, WERREN, SCHIERZ, UNTITLED, HONOROFF, KIRSCH],
+            claim: "Any family that spreads keys evenly gives the rate of the formula, \
+                    cryptographic or not, computed once or k times. The families differ in the \
+                    time they take.",
+            set_up: "The three strengths of this library, which hash a key once and derive the \
+                     positions from 64 bits, one by one and in batches, and the families of the \
+                     literature; seven positions each, four from slices of MD5 and five from \
+                     slices of SHA-1. Times for keys of 8 and 20 bytes are medians over rounds in \
+                     which all take turns. Rates at 9.586 bits per key, for keys that are random, \
+                     sequential, shifted by 24 bits and 1000 apart, have to agree with theory \
+                     within 2 % and chance (four standard errors).",
+            advice: "Hash each key once with a fast hash and derive the positions from it; pay for \
+                     a keyed or sealed hash only against an adversary.",
+            command: "`umbel build --hash fast`, `keyed` or `sealed`",
             seconds: [2, 20],
             timed: true,
             parameters: &[KEYS, BITS, BUILDS, QUERIES, ROUNDS],
@@ -71,23 +78,25 @@ impl Experiment for HashFamilies {
         }
         findings.add(times);
         rates(lab, &ways, &short, bits, &mut findings)?;
-        findings.verdict = "Every family has the rate of the formula, for structured keys as for random ones. Hashing once to 64 bits costs a \
-                            fraction of hashing once for each function, and a cryptographic hash for each function costs most."
-            .into();
+        findings.verdict =
+            "Every family has the rate of the formula, for structured keys as for random ones. \
+             Hashing once to 64 bits costs a fraction of hashing once per function, and a \
+             cryptographic hash for each function costs most."
+                .into();
         Ok(findings)
     }
 }
 
-/// Twenty bytes for a number.
+/// Returns a key of twenty bytes that contains a number.
 fn spelled(word: u64) -> [u8; 20] {
     let mut bytes = *b"/0123456789/ab/cdef/";
     bytes[12..].copy_from_slice(&word.to_le_bytes());
     bytes
 }
 
-/// A way from a key to positions.
+/// A way to derive positions from a key.
 enum Way {
-    /// The name of a strength, its hash, and whether many keys are hashed at once.
+    /// The name of a strength, its hash, and whether keys are hashed in batches.
     Library(&'static str, Hasher, bool),
     Literature(Family),
 }
@@ -112,7 +121,7 @@ impl Way {
         }
     }
 
-    /// Positions of a key: seven, or as many as there are.
+    /// Returns the number of positions of a key: seven, or as many as the family has.
     fn hashes(&self) -> u32 {
         match self {
             Way::Library(..) => HASHES,
@@ -121,7 +130,7 @@ impl Way {
     }
 }
 
-/// The positions of a digest, added up.
+/// Combines the positions of a digest into one number.
 fn sum(digest: Digest, bits: u64) -> u64 {
     digest.stream().take(HASHES as usize).fold(0, |sum, x| sum ^ reduce(x, bits))
 }
@@ -153,7 +162,7 @@ fn time<'a, K: Key>(lab: &Lab, ways: &'a [Way], keys: &'a [K], bits: u64) -> Res
     Ok(race(lab.count(&ROUNDS) as usize, keys.len().min(ROUND) as u64, contestants))
 }
 
-/// Lower quartiles, which a busy machine disturbs least, are compared.
+/// Judges lower quartiles, which other load on the machine affects least.
 fn times_hold(ways: &[Way], times: &[Time], length: u32, sweep: &mut Sweep) {
     let low = |name: &str| {
         ways.iter().zip(times).find(|(way, _)| way.name() == name).map_or(f64::NAN, |(_, time)| time.low)
@@ -165,12 +174,12 @@ fn times_hold(ways: &[Way], times: &[Time], length: u32, sweep: &mut Sweep) {
         ("md5-indexed", "sealed", 1.5),
         ("sealed", "fast", 3.0),
     ] {
-        let claim = format!("{length} bytes: {slow} over {fast}, time");
+        let claim = format!("keys of {length} bytes: time of {slow} / time of {fast}");
         sweep.at_least(claim, low(slow) / low(fast), least).timed();
     }
 }
 
-/// How the number of a key becomes a key.
+/// The name of a pattern, and the function that turns a number into a key.
 type Pattern = (&'static str, fn(u64) -> u64);
 
 const PATTERNS: [Pattern; 3] = [
@@ -179,7 +188,8 @@ const PATTERNS: [Pattern; 3] = [
     ("strided", |number| 1000 * number),
 ];
 
-/// Members and strangers of a build. Numbers start elsewhere in each build and with each seed.
+/// Returns the members and strangers of a build. The numbers start at a different value for each
+/// build and seed.
 fn keys(lab: &Lab, build: u64, pattern: Option<Pattern>) -> (Vec<u64>, Vec<u64>) {
     let (n, queries, builds) = (lab.count(&KEYS), lab.count(&QUERIES), lab.count(&BUILDS));
     let build = lab.seed % 1000 * builds + build;
@@ -192,7 +202,7 @@ fn keys(lab: &Lab, build: u64, pattern: Option<Pattern>) -> (Vec<u64>, Vec<u64>)
     }
 }
 
-/// The share of strangers that one filter says yes to.
+/// Returns the share of strangers that one filter says yes to.
 fn one_rate(lab: &Lab, way: &Way, bits: u64, members: &[u64], strangers: &[u64]) -> Result<f64> {
     let positives = match way {
         Way::Library(_, hasher, _) => {
@@ -215,13 +225,13 @@ fn rates(lab: &Lab, ways: &[Way], times: &[Time], bits: u64, findings: &mut Find
         "rates",
         "Rate and time of hash families",
         Axis::log("keys of 8 bytes: time per key (ns)"),
-        Axis::linear("measured rate over that of the formula"),
+        Axis::linear("measured rate / rate by the formula"),
     );
     let patterns = [None].into_iter().chain(PATTERNS.map(Some));
     for (colour, pattern) in patterns.enumerate() {
         let name = pattern.map_or("random", |pattern| pattern.0);
         for (way, time) in ways.iter().zip(times) {
-            // In batches keys have the same digests.
+            // Hashing in batches gives the same digests.
             if let Way::Library(_, _, true) = way {
                 continue;
             }

@@ -1,4 +1,5 @@
-//! E1d: the hash functions of the literature, their test vectors, and what double hashing costs small filters.
+//! E1d: the hash functions of the literature, their test vectors, and the price of double hashing
+//! in small filters.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -13,13 +14,14 @@ use umbel::sizing::{partitioned, rate};
 pub struct Hashes;
 
 const BITS: Parameter = Parameter::count("m", "bits of the filter in the chart", [1024; 2], [64, 65_536]);
-const RATIO: Parameter = Parameter::real("ratio", "its bits per key", [28.0; 2], [4.0, 40.0]);
+const RATIO: Parameter =
+    Parameter::real("ratio", "bits per key of the filter in the chart", [28.0; 2], [4.0, 40.0]);
 const KEYS: Parameter =
-    Parameter::count("n", "keys of a filter of each family", [10_000; 2], [1000, 1_000_000]);
+    Parameter::count("n", "keys in the filter of each family", [10_000; 2], [1000, 1_000_000]);
 const QUERIES: Parameter =
-    Parameter::count("queries", "strangers, in hundreds of thousands, for each rate", [20, 200], [1, 1000]);
+    Parameter::count("queries", "strangers for each rate, in hundreds of thousands", [20, 200], [1, 1000]);
 
-/// A key as the functions of the literature take it: the seed of the lab, and a number.
+/// A key for the functions of the literature: the seed of the lab and a number.
 type Bytes = [u8; 16];
 
 fn bytes(lab: &Lab, keys: Vec<u64>) -> Vec<Bytes> {
@@ -31,16 +33,22 @@ impl Experiment for Hashes {
     fn about(&self) -> About {
         About {
             id: "E1d",
-            title: "Hash functions of the literature, and what double hashing costs",
-            source: "Kirsch and Mitzenmacher 2006, Dillinger and Manolios 2004; \
-                     Schierz 2022 (Wie zuverlässig ist Probabilismus); Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "Two hash values a and b make k positions a + i b that are as good as k independent ones. Other families \
-                    are MurmurHash with k seeds, MD5(x+i), and slices of one digest.",
-            set_up: "Test vectors first. Then small filters with independent positions, double hashing as printed, without \
-                     strides of zero, with odd strides and with a cubic term (enhanced), partitioned filters, and the probe \
-                     stream of this project: m = 1024, k = 7, n = 107; m = 8192, k = 7, n = 854; m = 1024, k = 20, n = 36. \
-                     Every family of the literature at 9.586 bits per key and k = 7, or as many as it has. Even numbers in, \
-                     odd ones asked for, with MD5(x+i).",
+            chapter: Chapter::Hashing,
+            title: "Hash functions of the literature, and the price of double hashing",
+            sources: &[KIRSCH, DILLINGER, SCHIERZ, HONOROFF],
+            claim: "Two hash values a and b yield k positions a + i b that are as good as k \
+                    independent ones. Other families are MurmurHash with k seeds, MD5(x+i), and \
+                    slices of one digest.",
+            set_up: "Test vectors first. Then small filters with independent positions, double \
+                     hashing as printed, without strides of zero, with odd strides and with a \
+                     cubic term (enhanced), partitioned filters, and the probe stream of this \
+                     project: m = 1024, k = 7, n = 107; m = 8192, k = 7, n = 854; m = 1024, k = \
+                     20, n = 36. Every family of the literature at 9.586 bits per key and k = 7, \
+                     or as many functions as it has. Finally MD5(x+i) with even numbers inserted \
+                     and odd ones queried.",
+            advice: "Plain double hashing is fine for large filters; for small filters or very low \
+                     rates use enhanced double hashing or a probe stream.",
+            command: "`umbel build --kind literature`",
             seconds: [7, 65],
             timed: false,
             parameters: &[BITS, RATIO, KEYS, QUERIES],
@@ -55,17 +63,19 @@ impl Experiment for Hashes {
         small_filters(lab, &mut findings)?;
         by_hashes(lab, &mut findings)?;
         families(lab, &mut findings)?;
-        findings.verdict = "Double hashing is as good as independent functions in a filter of 8192 bits at 1 %, some 15 % worse in one \
-                            of 1024 bits, and a thousand times worse there with k = 20: two keys whose strides agree share \
-                            nearly all cells, whatever k is. Enhanced double hashing loses far less, and the probe stream of \
-                            this project nothing that can be seen. With MD5(x+i) neighbouring numbers share all but one \
-                            position."
-            .into();
+        findings.verdict =
+            "Double hashing is as good as independent functions in a filter of 8192 bits at 1 %, \
+             about 15 % worse in one of 1024 bits, and a thousand times worse there with k = 20: \
+             two keys with equal strides share nearly all cells, whatever k is. Enhanced double \
+             hashing loses far less, and the probe stream of this project loses nothing \
+             measurable. With MD5(x+i), neighbouring numbers share all positions but one."
+                .into();
         Ok(findings)
     }
 }
 
-/// Input, MurmurHash2 with seeds 0 and 1, MurmurHash3_x86_32 with seeds 0 and 1, MurmurHash3_x64_128.
+/// Input, MurmurHash2 with seeds 0 and 1, MurmurHash3_x86_32 with seeds 0 and 1,
+/// MurmurHash3_x64_128.
 const VECTORS: [(&str, [u32; 4], (u64, u64)); 6] = [
     ("", [0x0000_0000, 0x5bd1_5e36, 0x0000_0000, 0x514e_28b7], (0, 0)),
     (
@@ -123,11 +133,11 @@ fn vectors(findings: &mut Findings) -> Result<()> {
     for (name, holds) in ["MurmurHash2", "MurmurHash3_x86_32", "MurmurHash3_x64_128"].into_iter().zip(all) {
         findings.that(format!("all test vectors of {name}"), holds);
     }
-    let claim =
-        "of twelve hashes, those that MurmurHash2 and MurmurHash3_x86_32 have in common (of the empty key)";
+    let claim = "of twelve hashes, those on which MurmurHash2 and MurmurHash3_x86_32 agree (the empty key)";
     findings.near(claim, same as f64, 1.0, 0.0);
 
-    // Slices of a digest are the whole of it; the indexed family has its first eight bytes, the last one first.
+    // The slices together are the whole digest; the indexed family takes its first eight bytes in
+    // reverse order.
     let words = |family, k, key: &[u8]| -> Result<String> {
         Ok(Scheme::new(family, k, 1 << 32)?.positions(key).map(|word| format!("{word:08x}")).collect())
     };
@@ -142,22 +152,22 @@ fn vectors(findings: &mut Findings) -> Result<()> {
         ("SHA1(abc)", "a9993e364706816aba3e25717850c26c9cd0d89d", words(Family::Sha1Slices, 5, b"abc")?),
     ] {
         let holds = add(name, "abc", printed.into(), computed);
-        findings.that(name, holds);
+        findings.that(format!("{name} has the printed value"), holds);
     }
     findings.add(sweep);
     Ok(())
 }
 
-/// The three functions of the worked example, which are called independent.
+/// Shows that the three functions of the worked example, called independent, are not.
 fn toys(findings: &mut Findings) {
     let set = |x: u64| BTreeSet::from(trace::positions(x));
     let holds = set(4) == set(9) && (0..100).all(|x| set(x) == set(x % 10));
-    let claim =
-        "the functions of the worked example have the same positions for 4 and 9, and for equal last digits";
+    let claim = "the functions of the worked example give 4 and 9, \
+         and numbers with equal last digits, the same positions";
     findings.that(claim, holds).shows("e04");
 }
 
-/// MD5(x+i) for numbers: even ones are inserted, odd ones asked for.
+/// Compares MD5(x+i) with MD5(x || i) for numbers: even ones are inserted, odd ones looked up.
 fn neighbours(findings: &mut Findings) -> Result<()> {
     let (n, m, k) = (1000u64, 9586u64, 7u64);
     let digest = Scheme::new(Family::Md5Slices, 2, 1 << 32)?;
@@ -190,7 +200,7 @@ fn neighbours(findings: &mut Findings) -> Result<()> {
     }
     let claim = "MD5(x+i), k = 7: positions that neighbours share";
     sweep.at_least(claim, found[0].0, 6.0).shows("e59");
-    let claim = "MD5(x+i): rate of odd numbers when the even ones are in";
+    let claim = "MD5(x+i): rate of odd numbers when the even ones are inserted";
     sweep.at_least(claim, found[0].1, 1.0).shows("e59");
     let claim = "the same with MD5(x || i), at 9.586 bits per key";
     sweep.at_most(claim, found[1].1, 0.025);
@@ -198,7 +208,7 @@ fn neighbours(findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// A filter so small that positions matter.
+/// A filter that is small enough for the choice of positions to matter.
 #[derive(Clone, Copy)]
 struct Small {
     m: u64,
@@ -206,7 +216,7 @@ struct Small {
     n: u64,
 }
 
-/// Where the positions of a key come from.
+/// A way to derive the positions of a key.
 #[derive(Clone, Copy, PartialEq)]
 enum Probes {
     Independent,
@@ -241,7 +251,8 @@ impl Probes {
         }
     }
 
-    /// Whether `test` is true for all positions of a key; not asked beyond the first for which it is not.
+    /// Returns whether `test` is true for all positions of a key. Stops at the first for which it
+    /// is not.
     #[inline(always)]
     fn all(
         self,
@@ -284,7 +295,7 @@ impl Probes {
         }
     }
 
-    /// The rate of many filters.
+    /// Measures the rate over many filters.
     fn rate(self, lab: &Lab, filter: Small, builds: u64, queries: u64) -> Rate {
         let mut rates = Vec::new();
         for build in 0..builds {
@@ -304,7 +315,7 @@ impl Probes {
         Rate::from_builds(&rates, queries)
     }
 
-    /// The rate by theory, and how far from it a filter may be, chance aside.
+    /// Returns the rate by theory, and the deviation that the model allows besides chance.
     fn theory(self, Small { m, k, n }: Small) -> Result<(f64, f64)> {
         let exact = rate::second_order(m, n, k)?;
         let floor = match self {
@@ -313,18 +324,18 @@ impl Probes {
                 let rate = partitioned::rate(m / u64::from(k), n, k)?;
                 return Ok((rate, 0.03 * rate));
             }
-            // A stride of zero asks for one cell.
+            // With a stride of zero, all probes fall on one cell.
             Probes::Double => double_hashing_floor(m, n, k) + rate::expected_fill(m, n, k)? / m as f64,
             Probes::NonZero => double_hashing_floor(m, n, k),
             Probes::Odd => 12.0 * n as f64 / (m * m) as f64,
-            // Two keys that agree in both values share all positions.
+            // Two keys with equal values of both hashes share all positions.
             Probes::Enhanced => n as f64 / (m * m) as f64,
         };
         Ok((exact + floor, 0.02 * exact + 0.3 * floor))
     }
 }
 
-/// The three filters at which the families are compared.
+/// Compares the families in three small filters.
 fn small_filters(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("small_filters");
     let queries = lab.count(&QUERIES) * 100_000;
@@ -339,7 +350,7 @@ fn small_filters(lab: &Lab, findings: &mut Findings) -> Result<()> {
         for (probes, elsewhere) in Probes::ALL.into_iter().zip(elsewhere) {
             let found = probes.rate(lab, filter, builds, queries / builds);
             let (theory, model) = probes.theory(filter)?;
-            let claim = format!("m = {m}, k = {k}, n = {n}: {}", probes.name());
+            let claim = format!("m = {m}, k = {k}, n = {n}: rate, {}", probes.name());
             rates.push(found);
             sweep
                 .row()
@@ -351,7 +362,7 @@ fn small_filters(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 .judge(Criterion::rate(claim, &found, theory, model / theory));
         }
         if k == 20 {
-            let claim = "m = 1024, k = 20, n = 36: double hashing, over the classic formula";
+            let claim = "m = 1024, k = 20, n = 36: rate of double hashing / rate by the classic formula";
             sweep.at_least(claim, rates[1].mean / classic, 500.0);
             floor(filter, [rates[1], rates[2], rates[3]], findings)?;
         }
@@ -360,9 +371,9 @@ fn small_filters(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Computes the terms that double hashing adds to a rate of next to nothing: keys with the same or the opposite stride whose cells
-/// overlap, and strides that return to their start after one, two or four cells. The rates are those with any stride, with
-/// any but zero, and with odd ones.
+/// Computes the terms that double hashing adds to a tiny rate: keys with the same or the opposite
+/// stride whose cells overlap, and strides that return to their start after one, two or four cells.
+/// The measured rates are those with any stride, with any but zero, and with odd strides.
 fn floor(Small { m, k, n }: Small, [any, not_zero, odd]: [Rate; 3], findings: &mut Findings) -> Result<()> {
     let (cells, fill) = (m as f64, rate::expected_fill(m, n, k)?);
     let shifted = 6.0 * n as f64 / (cells * cells);
@@ -370,7 +381,7 @@ fn floor(Small { m, k, n }: Small, [any, not_zero, odd]: [Rate; 3], findings: &m
     let mut sweep = Sweep::new("floor");
     sweep.row().cell("what", "overlapping keys, 6n/m^2").scientific("adds", shifted, 3);
     for (round, share) in strides {
-        let what = format!("strides that return after {round}");
+        let what = format!("strides that return after {round} cells");
         sweep.row().cell("what", what).scientific("adds", share / cells, 3);
     }
     let short: f64 = strides.iter().map(|stride| stride.1 / cells).sum();
@@ -385,12 +396,12 @@ fn floor(Small { m, k, n }: Small, [any, not_zero, odd]: [Rate; 3], findings: &m
     let chance = |rate: Rate| rate.chance(rate.mean);
     near("floor of double hashing", any.mean, shifted + short, chance(any));
     let found = any.mean - not_zero.mean;
-    near("what strides of zero add", found, fill / cells, chance(any) + chance(not_zero));
+    near("rate that strides of zero add", found, fill / cells, chance(any) + chance(not_zero));
     near("floor with odd strides, 12n/m^2", odd.mean, 2.0 * shifted, chance(odd));
     Ok(())
 }
 
-/// The rate against k in one small filter.
+/// Measures the rate by k in one small filter.
 fn by_hashes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     const SHOWN: [Probes; 4] = [Probes::Double, Probes::Enhanced, Probes::Independent, Probes::Stream];
     let m = lab.count(&BITS);
@@ -420,7 +431,7 @@ fn by_hashes(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 .cells([("k", &k), ("probes", &probes.name())])
                 .scientific("theory", theory, 3)
                 .scientific("measured", found, 3)
-                // Where fewer than ten are to be expected, nothing can be seen.
+                // Fewer than ten expected events say nothing.
                 .when(theory * (builds * queries) as f64 >= 10.0, |point| point.dots(probes.name(), colour));
         }
     }
@@ -428,7 +439,7 @@ fn by_hashes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Every family of the literature in a filter of usual size.
+/// Measures every family of the literature in a filter of ordinary size.
 fn families(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, builds) = (lab.count(&KEYS), 20);
     let queries = lab.count(&QUERIES) * 100_000 / builds / 2;
@@ -450,7 +461,7 @@ fn families(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .cells([("family", &family), ("k", &k)])
             .value("theory", theory, 6)
             .rate("measured", &found, 6)
-            .agrees(format!("{family}, k = {k}, {n} keys at 9.586 bits each"), theory, 0.02);
+            .agrees(format!("{family}, k = {k}, {n} keys at 9.586 bits each: rate"), theory, 0.02);
     }
     findings.add(sweep);
     Ok(())

@@ -1,4 +1,5 @@
-//! E12-header: the path of a packet from a filter in its header, and a sender who fills it with ones.
+//! E12-header: the path of a packet from a filter in its header, and a sender who fills it with
+//! ones.
 
 use super::prelude::*;
 use crate::keys::mix;
@@ -13,16 +14,16 @@ use umbel_net::traceback::{Trace, generalized, header, walk, walk_paths};
 pub struct HeaderFilter;
 
 const PACKETS: Parameter =
-    Parameter::count("packets", "packets whose path is looked for", [300, 3000], [50, 100_000]);
-/// Words of a header: 256 bits.
+    Parameter::count("packets", "packets whose path is traced", [300, 3000], [50, 100_000]);
+/// Number of words of a header of 256 bits.
 const W: usize = 8;
-/// The bits that a router sets, and those that it resets and sets.
+/// The number of bits that a router sets; and in the generalised filter, that it resets and sets.
 const WEIGHT: u32 = 5;
 const K: [u32; 2] = [2, 3];
-/// Questions after which a walk gives up.
+/// The number of queries after which a walk gives up.
 const MAX_STEPS: usize = 200_000;
 
-/// A way to find the path, and what the sender wrote into the header.
+/// The ways to find the path, each with the header that the sender wrote.
 const WAYS: [(&str, Way); 4] = [
     ("plain, honest sender", Way::Plain(Mask::EMPTY)),
     ("plain, all ones", Way::Plain(Mask::FULL)),
@@ -41,16 +42,25 @@ impl Experiment for HeaderFilter {
     fn about(&self) -> About {
         About {
             id: "E12-header",
-            title: "The way of a packet, from a filter in its header",
-            source: "Laufer et al. 2007; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "If every router sets its bits in a packet's header, the victim can follow them back to the sender, from one \
-                    packet and without any memory in routers. Schierz 2022 does not say that a sender who fills the header \
-                    with ones makes every router a suspect.",
-            set_up: "Packets between random nodes of Abilene, NSFNET and two drawn networks, with 256 bits in the header. Who is found \
-                     is compared with the true path: with the plain filter and an honest sender, the same with a header full of \
-                     ones, and with the generalised filter (two bits reset, three set) and all ones, by the simple rule and by \
-                     the one that knows what later routers touched. Then the address at the end of each branch that was followed \
-                     is blocked, and all addresses of the network are asked of the blocklist.",
+            chapter: Chapter::Networks,
+            title: "The path of a packet, from a filter in its header",
+            sources: &[LAUFER_2007, SCHIERZ],
+            claim: "If every router sets its bits in a packet's header, the victim can follow them \
+                    back to the sender, from one packet and without any memory in routers. Schierz \
+                    2022 does not mention that a sender who fills the header with ones makes every \
+                    router a suspect.",
+            set_up: "Packets between random nodes of Abilene, NSFNET and two generated networks, \
+                     with 256 bits in the header. The routers that are found are compared with the \
+                     true path: with the plain filter and an honest sender, with the plain filter \
+                     and a header full of ones, and with the generalised filter (two bits reset, \
+                     three set) and all ones, by the simple rule and by the one that knows which \
+                     bits later routers touched. Then the address at the end of each branch that \
+                     was followed is blocked, and the blocklist is queried for all addresses of \
+                     the network.",
+            advice: "Use the generalised filter, read in order; a plain header filter lets an \
+                     attacker accuse everybody.",
+            command: "the library module `umbel_net::traceback`; to block what was found, `umbel \
+                      net block`",
             seconds: [1, 5],
             timed: false,
             parameters: &[PACKETS],
@@ -61,9 +71,9 @@ impl Experiment for HeaderFilter {
         let mut findings = Findings::default();
         let mut paths = Sweep::new("paths").chart(
             "innocent",
-            "Routers found that are not on the way: Waxman, 500 nodes, 256 bits",
-            Axis::linear("routers on the way"),
-            Axis::log("innocent routers for a packet (0.001 is none)"),
+            "Routers found that are not on the path: Waxman, 500 nodes, 256 bits",
+            Axis::linear("routers on the path"),
+            Axis::log("innocent routers per packet (0.001 is none)"),
         );
         let mut blocked = Sweep::new("blocked");
         let networks = [
@@ -91,7 +101,7 @@ impl Experiment for HeaderFilter {
                 judge(&mut paths, name, way_name, way, graph, &sums);
                 if *name == "Waxman" {
                     let points = sums.by_length.iter().filter(|(_, (count, _))| *count >= 10);
-                    // Nobody at all would not show on this axis.
+                    // Zero has no place on a logarithmic axis.
                     let points = points.map(|(length, (count, innocent))| {
                         (*length as f64, (*innocent as f64 / *count as f64).max(0.001))
                     });
@@ -101,17 +111,19 @@ impl Experiment for HeaderFilter {
         }
         findings.add(paths);
         findings.add(blocked);
-        findings.verdict = "An honest sender is found, with few others. All ones make every router of every network a suspect. The \
-                            generalised filter does not mind them: by its simple rule paths get lost, because later routers undo \
-                            what earlier ones did; in order none is lost, and some innocent routers come with it. A blocklist that is \
-                            filled from what is found blocks a quarter of the network and more for a packet whose plain header was \
-                            full of ones, on average, and fewer than two innocent addresses with a generalised one."
+        findings.verdict = "An honest sender is found, with few others. All ones make every router \
+             of every network a suspect. The generalised filter is immune to them: by its simple \
+             rule paths get lost, because later routers undo the bits of earlier ones; in order \
+             none is lost, at the price of a few innocent routers. A blocklist that is filled from \
+             the result blocks, on average, a quarter of the network and more for a packet whose \
+             plain header was full of ones, and fewer than two innocent addresses with a \
+             generalised one."
             .into();
         Ok(findings)
     }
 }
 
-const INNOCENTS: &str = "innocent addresses blocked for a packet";
+const INNOCENTS: &str = "innocent addresses blocked per packet";
 
 /// Adds the criteria of a way.
 fn judge(paths: &mut Sweep, network: &str, name: &str, way: Way, graph: &Graph, sums: &Sums) {
@@ -122,14 +134,14 @@ fn judge(paths: &mut Sweep, network: &str, name: &str, way: Way, graph: &Graph, 
     let (innocents, share_innocent) = (claim(INNOCENTS), claim("share of innocent routers"));
     match way {
         Way::Plain(start) if start == Mask::EMPTY => {
-            paths.at_least(claim("paths found"), found, 1.0);
+            paths.at_least(claim("share of paths found"), found, 1.0);
             paths.at_most(innocents, blocked, 1.0);
         }
         Way::Plain(_) => {
             let suspects = innocent + sums.routers as f64 / sums.packets as f64;
-            let share = claim("share of all routers that is suspect");
+            let share = claim("share of all routers that are suspects");
             paths.near(share, suspects / nodes, 1.0, 1e-9).shows("e34");
-            let share = claim("share of innocent addresses blocked for a packet");
+            let share = claim("share of innocent addresses blocked per packet");
             paths.at_least(share, blocked / nodes, 0.25);
         }
         Way::Generalized(_) => {
@@ -138,7 +150,7 @@ fn judge(paths: &mut Sweep, network: &str, name: &str, way: Way, graph: &Graph, 
         }
         Way::InOrder(_) => {
             let found = (sums.found + sums.unfinished) as f64 / sums.packets as f64;
-            paths.at_least(claim("paths found"), found, 1.0);
+            paths.at_least(claim("share of paths found"), found, 1.0);
             paths.at_most(share_innocent, innocent / nodes, 0.25);
             paths.at_most(innocents, blocked, 2.0);
         }
@@ -153,10 +165,10 @@ struct Sums {
     innocent: u64,
     routers: u64,
     unfinished: u64,
-    /// Blocked, where a branch that was followed has ended.
+    /// Addresses blocked at the ends of the branches that were followed.
     senders_blocked: u64,
     innocents_blocked: u64,
-    /// By the routers on the way: packets, and innocent routers.
+    /// Packets and innocent routers, by the number of routers on the path.
     by_length: std::collections::BTreeMap<usize, (u64, u64)>,
 }
 

@@ -1,4 +1,5 @@
-//! E12-hyphen: the first use of the filter in history. Most words are hyphenated by rule, and a dictionary on disk has the rest.
+//! E12-hyphen: the first use of the filter in history. Most words are hyphenated by rules, and a
+//! dictionary on disk has the rest.
 
 use super::prelude::*;
 use crate::Error;
@@ -9,7 +10,8 @@ use umbel::{Bloom, Hasher, Standard};
 
 pub struct Hyphenation;
 
-/// log2(1/P), the share of reads that is saved in per cent, and the bits, for 500 000 words of which 50 000 are exceptions.
+/// log2(1/P), the saved reads in per cent, and the bits, for 500 000 words of which 50 000 are
+/// exceptions.
 const PRINTED: [(u32, f64, f64); 6] = [
     (1, 45.00, 72_135.0),
     (2, 67.50, 144_270.0),
@@ -20,36 +22,39 @@ const PRINTED: [(u32, f64, f64); 6] = [
 ];
 const WORDS: u64 = 500_000;
 const EXCEPTIONS: u64 = 50_000;
-/// Letters of the patterns that are taken for rules; the longest pattern has nine.
+/// The largest number of letters of the patterns that act as rules; the longest pattern has nine.
 const LETTERS: [usize; 4] = [3, 4, 5, 9];
 const SIMPLE: usize = 4;
 const ALL: usize = 9;
 const MIN_EXCEPTIONS: usize = 50;
-/// Where Debian's lists of words are, if they are.
+/// Paths of Debian's word lists.
 const LISTS: [&str; 2] = ["/usr/share/dict/american-english", "/usr/share/dict/words"];
 
-const WORDS_ASKED: Parameter = Parameter::count(
-    "words",
-    "words of each list, as far as there are so many",
-    [15_000, 150_000],
-    [1000, 1_000_000],
-);
+const WORDS_ASKED: Parameter =
+    Parameter::count("words", "largest number of words from each list", [15_000, 150_000], [1000, 1_000_000]);
 const BUILDS: Parameter = Parameter::count("builds", "filters of each size", [3, 12], [2, 100]);
 
 impl Experiment for Hyphenation {
     fn about(&self) -> About {
         About {
             id: "E12-hyphen",
+            chapter: Chapter::Documents,
             title: "Hyphenation: the first use of the filter in history",
-            source: "Bloom 1970",
-            claim: "Of 500 000 words, 450 000 can be hyphenated by a few rules; a dictionary on disk has the other 50 000. A filter \
-                    of those in memory saves 0.9 (1 - P) of the reads: 45 % at P = 1/2 to 88.6 % at P = 1/64, in 72 800 bits at \
-                    first and 72 800 more for each further step. P = 1/16 leaves 16 % of the reads.",
-            set_up: "The table by the formula, and measured with 500 000 numbered words. Then real words: the patterns of TeX of at \
-                     most three, four or five letters stand for the simple rules, and all its patterns with its exceptions for the \
-                     dictionary; and last all patterns for the rules. A word is an exception if the two disagree. The words are put \
-                     together from English parts; Debian's list of words is taken as well where it is installed. Every word is \
-                     looked up once.",
+            sources: &[BLOOM],
+            claim: "Of 500 000 words, 450 000 can be hyphenated by a few rules; a dictionary on \
+                    disk has the other 50 000. A filter of those in memory saves 0.9 (1 - P) of \
+                    the reads: 45 % at P = 1/2 to 88.6 % at P = 1/64, in 72 800 bits at first and \
+                    72 800 more for each further step. P = 1/16 leaves 16 % of the reads.",
+            set_up: "The table by the formula, and measured with 500 000 numbered words. Then real \
+                     words: the TeX patterns of at most three, four or five letters act as the \
+                     simple rules, and all patterns with their exceptions act as the dictionary; \
+                     last, all patterns act as the rules. A word is an exception if the two \
+                     disagree. The words are composed from English parts; Debian's word list is \
+                     used as well where it is installed. Every word is looked up once.",
+            advice: "Improve the rules before you improve the filter: it can save at most the \
+                     reads for words that the rules get right.",
+            command: "`umbel build` for the exceptions and `umbel check` in front of the \
+                      dictionary",
             seconds: [1, 10],
             timed: false,
             parameters: &[WORDS_ASKED, BUILDS],
@@ -60,17 +65,20 @@ impl Experiment for Hyphenation {
         let mut findings = Findings::default();
         as_printed(lab, &mut findings)?;
         with_patterns(lab, &mut findings)?;
-        findings.verdict = "The savings are those of the formula, in Bloom's numbers and with words that TeX hyphenates. His bits are \
-                            1.456 log2(1/P) for a word, where 1.4427 are enough, and those of the last row belong to P = 1/128. How \
-                            much is saved depends on the rules more than on the filter: no filter saves more than the share of words \
-                            that the rules get right. Patterns of four letters come near Bloom's nine words of ten. Today all \
-                            patterns fit into memory, and leave fewer than one word in a hundred to the dictionary."
-            .into();
+        findings.verdict =
+            "The savings are those of the formula, with Bloom's numbers and with words that TeX \
+             hyphenates. Bloom counts 1.456 log2(1/P) bits per word, where 1.4427 are enough, and \
+             the bits of his last row belong to P = 1/128. The savings depend on the rules more \
+             than on the filter: no filter saves more than the share of words that the rules get \
+             right. Patterns of four letters come close to Bloom's nine words of ten. Today all \
+             patterns fit into memory, and leave fewer than one word in a hundred to the \
+             dictionary."
+                .into();
         Ok(findings)
     }
 }
 
-/// A filter of these exceptions at half fill: k functions, so that P = 2^-k.
+/// Builds a half-full filter of these exceptions with k functions, so that P = 2^-k.
 fn filter(exceptions: &[u64], k: u32, hasher: Hasher, lab: &Lab) -> Result<Bloom<Standard>> {
     let bits = bits(exceptions.len() as u64, k).ceil() as u64;
     let mut filter = Bloom::with_layout(Standard::new(bits.max(8), k)?, hasher)?;
@@ -83,8 +91,8 @@ fn bits(exceptions: u64, k: u32) -> f64 {
     exceptions as f64 * f64::from(k) * std::f64::consts::LOG2_E
 }
 
-/// The share of lookups that need no dictionary: `regular` are the words that the rules get right. The mean over filters, and
-/// four standard errors of it.
+/// Measures the share of lookups that need no dictionary, where the rules get the `regular` words
+/// right. Returns the mean over filters and four standard errors of it.
 fn saved(lab: &Lab, exceptions: &[u64], regular: &[u64], k: u32) -> Result<(f64, f64)> {
     let total = (exceptions.len() + regular.len()) as f64;
     let mut shares = Vec::new();
@@ -96,18 +104,18 @@ fn saved(lab: &Lab, exceptions: &[u64], regular: &[u64], k: u32) -> Result<(f64,
     }
     let mean = shares.iter().sum::<f64>() / shares.len() as f64;
     let (p, share) = (0.5f64.powi(k as i32), regular.len() as f64 / total);
-    // Of counting, and of the fill, which differs from filter to filter: at half fill its relative deviation is below 1 / sqrt(m),
-    // and that of the rate k times as large.
+    // The counting error, and the variation of the fill from filter to filter: at half fill its
+    // relative deviation is below 1 / sqrt(m), and that of the rate is k times as large.
     let counting = share * p * (1.0 - p) / total;
     let fill = (share * p * f64::from(k)).powi(2) / bits(exceptions.len() as u64, k);
     Ok((mean, 4.0 * ((counting + fill) / shares.len() as f64).sqrt()))
 }
 
-/// Bloom's table.
+/// Reproduces Bloom's table.
 fn as_printed(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("bloom").chart(
         "bloom",
-        "Reads that are saved, of 500 000 words with 50 000 exceptions",
+        "Saved reads for 500 000 words with 50 000 exceptions",
         Axis::linear("log2(1/P)"),
         Axis::linear("saved, %"),
     );
@@ -119,7 +127,7 @@ fn as_printed(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let computed = share * (1.0 - p);
         let claim = |text: &str| format!("P = 1/{}: {text}", 1 << k);
         let (measured, chance) = saved(lab, &exceptions, &regular, k)?;
-        // 1.456 for each bit, and seven of them in the last row.
+        // 1.456 bits per step and word, and seven steps in the last row.
         let bloom = 72_800.0 * f64::from(if k == 6 { 7 } else { k });
         sweep
             .at(k.into())
@@ -130,23 +138,23 @@ fn as_printed(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .value("saved_computed", computed, 4)
             .hidden(100.0 * computed)
             .line("0.9 (1 - P)", 0)
-            .near(claim("saved by the formula, %"), printed, 0.0051)
+            .near(claim("saved reads by the formula, in %"), printed, 0.0051)
             .value("saved_measured", measured, 4)
             .hidden(100.0 * measured)
             .dots("measured", 0)
-            .near(claim("saved, measured, %"), 100.0 * computed, 100.0 * chance + 0.02)
+            .near(claim("saved reads, measured, in %"), 100.0 * computed, 100.0 * chance + 0.02)
             .value("reads_of_500_000", WORDS as f64 * (1.0 - measured), 0);
     }
     let reads = WORDS as f64 * (1.0 - share * (1.0 - 1.0 / 16.0));
-    sweep.near("P = 1/16: reads of 500 000", reads, 78_125.0, 0.5);
+    sweep.near("P = 1/16: reads for 500 000 words", reads, 78_125.0, 0.5);
     let optimal = umbel::sizing::rate::optimal_bits(EXCEPTIONS, 1.0 / 64.0)? as f64;
     sweep.near(
-        "bits for a key and each halving of P, for which the literature prints 1.456 and 1.47",
+        "bits per key and halving of P (the literature prints 1.456 and 1.47)",
         optimal / EXCEPTIONS as f64 / 6.0,
         std::f64::consts::LOG2_E,
         0.0001,
     );
-    let claim = "the last printed size, 509 800, / 72 800 for each step: it is of seven steps, not six";
+    let claim = "last printed size, 509 800, in steps of 72 800: seven, not six";
     sweep.near(claim, 509_800.0 / 72_800.0, 7.0, 0.01);
     let hashes = KPolicy::Round.hashes(optimal as u64, EXCEPTIONS)?;
     sweep.that("P = 1/64 takes six hash functions", hashes == 6);
@@ -154,13 +162,13 @@ fn as_printed(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Words that TeX hyphenates.
+/// Measures the savings for words that TeX hyphenates.
 fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let dictionary = Dictionary::from_embedded(Language::EnglishUS)
-        .map_err(|error| Error::parameter("patterns", error, "the patterns that the crate brings"))?;
+        .map_err(|error| Error::parameter("patterns", error, "the patterns of the hyphenation crate"))?;
     let mut sweep = Sweep::new("patterns").chart(
         "patterns",
-        "Reads that are saved when short patterns are the rules",
+        "Saved reads when short patterns act as the rules",
         Axis::linear("log2(1/P)"),
         Axis::linear("saved, %"),
     );
@@ -170,7 +178,7 @@ fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let mut exceptions = Vec::new();
             let mut regular = Vec::new();
             for (word, truth) in words.iter().zip(&truth) {
-                // The words as numbers, so that a bad hash is noticed here as elsewhere.
+                // Words become numbers, so that a bad hash is noticed here as in other experiments.
                 let key = Hasher::fast(0x7e).digest_bytes(word.as_bytes()).get();
                 let by_rule = by_rule(&dictionary, word, letters);
                 if by_rule == *truth { regular.push(key) } else { exceptions.push(key) }
@@ -183,11 +191,11 @@ fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 ALL => drop(sweep.at_least(claim, share, 0.99)),
                 _ => {}
             }
-            // A filter of a handful of words has no rate to speak of.
+            // A filter of a handful of words has no meaningful rate.
             if exceptions.len() < MIN_EXCEPTIONS {
                 continue;
             }
-            // The lists that are there on every machine are drawn.
+            // Only the list that every machine has is drawn.
             let is_drawn = colour == 0;
             let of = LETTERS.iter().position(|own| *own == letters).unwrap_or(0);
             if is_drawn {
@@ -199,7 +207,7 @@ fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 let p = 0.5f64.powi(k as i32);
                 let computed = share * (1.0 - p);
                 let (measured, chance) = saved(lab, &exceptions, &regular, k)?;
-                let claim = format!("{from}, {letters} letters, P = 1/{}: saved", 1 << k);
+                let claim = format!("{from}, {letters} letters, P = 1/{}: share of saved reads", 1 << k);
                 sweep
                     .at(k.into())
                     .cells([("words_from", &from), ("words", &words.len()), ("letters", &letters)])
@@ -217,7 +225,8 @@ fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Returns where a word may be broken, by the patterns of at most `letters` letters; the end of a word is a letter too.
+/// Returns the places where a word may be broken, by the patterns of at most `letters` letters. The
+/// end of a word counts as a letter.
 fn by_rule(dictionary: &Dictionary, word: &str, letters: usize) -> Vec<usize> {
     let marked = format!(".{word}.").into_bytes();
     let mut values = vec![0u8; marked.len() + 1];
@@ -233,10 +242,10 @@ fn by_rule(dictionary: &Dictionary, word: &str, letters: usize) -> Vec<usize> {
     (first..=last).filter(|place| values[place + 1] % 2 == 1).collect()
 }
 
-/// Lists of words with their names; the first is there on every machine.
+/// Returns lists of words with their names. Every machine has the first one.
 fn lists(lab: &Lab) -> Vec<(&'static str, Vec<String>)> {
     let most = lab.count(&WORDS_ASKED) as usize;
-    let mut lists = vec![("put together", sample(lab, put_together(), most))];
+    let mut lists = vec![("composed words", sample(lab, composed(), most))];
     let installed = LISTS.iter().find_map(|path| std::fs::read_to_string(path).ok());
     if let Some(text) = installed {
         let plain = |word: &&str| word.len() >= 2 && word.bytes().all(|byte| byte.is_ascii_lowercase());
@@ -257,8 +266,8 @@ fn sample(lab: &Lab, words: BTreeSet<String>, most: usize) -> Vec<String> {
     words.into_iter().map(|(_, word)| word).collect()
 }
 
-/// Words that are, or could be, English.
-fn put_together() -> BTreeSet<String> {
+/// Returns words that are, or could be, English.
+fn composed() -> BTreeSet<String> {
     let parts = |text: &'static str| text.split(' ').map(|part| part.trim_matches('-'));
     let mut words = BTreeSet::new();
     for stem in parts(STEMS) {
@@ -304,11 +313,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_patterns_are_what_the_crate_does_but_for_its_exceptions() {
+    fn all_patterns_agree_with_the_crate_apart_from_its_exceptions() {
         let dictionary = Dictionary::from_embedded(Language::EnglishUS).unwrap();
         let exception = |word: &String| dictionary.exceptions.0.contains_key(word);
-        let words: Vec<String> =
-            put_together().into_iter().step_by(11).chain(["hyphenation".into()]).collect();
+        let words: Vec<String> = composed().into_iter().step_by(11).chain(["hyphenation".into()]).collect();
         for word in words.iter().filter(|word| !exception(word)) {
             assert_eq!(by_rule(&dictionary, word, ALL), dictionary.opportunities(word), "{word}");
         }

@@ -1,4 +1,5 @@
-//! E12-icarus: a filter in the header against loops, and how many packets it loses that are in none.
+//! E12-icarus: a filter in the header that detects loops, and the packets outside loops that it
+//! loses.
 
 use super::prelude::*;
 use crate::keys::mix;
@@ -8,7 +9,8 @@ use umbel_net::topology::Graph;
 
 pub struct Icarus;
 
-/// Bits, and the printed hops at which one packet in a thousand is lost: with one reprieve, and with two failures too.
+/// Bits, and the printed hops at which one packet in a thousand is lost: with one reprieve, and
+/// with one reprieve and two failures.
 const PRINTED: [(u32, f64, f64); 4] =
     [(32, 6.0, 28.0), (64, 10.0, 44.0), (128, 15.0, 68.0), (256, 28.0, 118.0)];
 
@@ -26,14 +28,23 @@ impl Experiment for Icarus {
     fn about(&self) -> About {
         About {
             id: "E12-icarus",
-            title: "A filter in the header ends loops, and loses few others",
-            source: "Whitaker and Wetherall 2002; Schierz 2022",
-            claim: "If every interface sets a few bits in the header, a packet in a loop is noticed. With reprieves and failures, \
-                    256 bits lose one packet in a thousand only after a path of 118 hops, and a loop of eight is left after f + \
-                    r (1 + f) / 8 further rounds: 3.5 for f = 3 and r = 1, where a time to live of 64 allows 7.",
-            set_up: "40 000 packets pass interfaces with random masks, until the filter drops them; the share that is lost by \
-                     each hop is also computed exactly, as a Markov chain. Then packets run in loops of 1 to 32 interfaces, and \
-                     on real and drawn networks in which half of the routers have not yet heard that a link is gone.",
+            chapter: Chapter::Networks,
+            title: "A filter in the header ends loops, and loses few other packets",
+            sources: &[WHITAKER, SCHIERZ],
+            claim: "If every interface sets a few bits in the header, a packet in a loop is \
+                    noticed. With reprieves and failures, 256 bits lose one packet in a thousand \
+                    only after a path of 118 hops. A packet leaves a loop of eight after f + r (1 \
+                    + f) / 8 further rounds: 3.5 for f = 3 and r = 1, where a time to live of 64 \
+                    allows 7.",
+            set_up: "40 000 packets pass interfaces with random masks until the filter drops them; \
+                     the share that is lost by each hop is also computed exactly, as a Markov \
+                     chain. Then packets run in loops of 1 to 32 interfaces, and on real and \
+                     generated networks in which half of the routers do not know yet that a link \
+                     has failed.",
+            advice: "With 256 bits, two failures and one reprieve, paths of up to about a hundred \
+                     hops lose fewer than one packet in a thousand, and short loops end in a fifth \
+                     to a half of the hops that a time to live of 64 allows.",
+            command: "the library module `umbel_net::loops`",
             seconds: [2, 15],
             timed: false,
             parameters: &[PACKETS],
@@ -44,7 +55,7 @@ impl Experiment for Icarus {
         let mut findings = Findings::default();
         let mut sweep = Sweep::new("lost").chart(
             "lost",
-            "Packets in no loop that are lost, with two failures and one reprieve",
+            "Packets outside loops that are lost, with two failures and one reprieve",
             Axis::linear("hops"),
             Axis::log("share lost"),
         );
@@ -57,10 +68,7 @@ impl Experiment for Icarus {
                 let hop =
                     |shares: &[f64]| shares.iter().position(|share| *share >= LOST_SHARE).map(|hop| hop + 1);
                 let (exact_hop, measured_hop) = (hop(&exact).unwrap_or(0), hop(&measured).unwrap_or(0));
-                let name = format!(
-                    "{bits} bits, {} failures, {} reprieves",
-                    allowance.failures, allowance.reprieves
-                );
+                let name = format!("{bits} bits, f = {}, r = {}", allowance.failures, allowance.reprieves);
                 let (at, packets) = (2 * exact_hop.clamp(1, HOPS as usize / 2) - 1, lab.count(&PACKETS));
                 let lost = (measured[at] * packets as f64).round() as u64;
                 let share_lost = format!("{name}: share lost within {} hops", at + 1);
@@ -93,17 +101,19 @@ impl Experiment for Icarus {
         findings.add(sweep);
         loops(lab, &mut findings);
         networks(lab, &mut findings)?;
-        findings.verdict = "The hops at which one packet in a thousand is lost come out, and exactly so by the Markov chain. No packet \
-                            in a loop escapes. The literature's bound for that leaves out the hops that empty the filter: a loop of \
-                            eight is left after 3.875 further rounds, not 3.5. That is about half of what a time to live of 64 \
-                            allows; where routers disagree loops are mostly of two, and there it is a fifth. In loops of more than \
-                            14 the time to live ends sooner."
-            .into();
+        findings.verdict =
+            "The hops at which one packet in a thousand is lost are reproduced, and the Markov \
+             chain gives them exactly. No packet in a loop escapes. The published bound leaves out \
+             the hops that empty the filter: a packet leaves a loop of eight after 3.875 further \
+             rounds, not 3.5. That is about half of what a time to live of 64 allows; where \
+             routers disagree, most loops are of two, and there it is a fifth. In loops of more \
+             than 14 interfaces the time to live ends sooner."
+                .into();
         Ok(findings)
     }
 }
 
-/// The share of packets that are lost by each hop.
+/// Measures the share of packets that are lost by each hop.
 fn measured(lab: &Lab, bits: u32, allowance: Allowance) -> Vec<f64> {
     match bits {
         32 => simulated::<1>(lab, allowance),
@@ -135,13 +145,13 @@ fn simulated<const W: usize>(lab: &Lab, allowance: Allowance) -> Vec<f64> {
         .collect()
 }
 
-/// Packets that run in a circle: the further rounds that they make.
+/// Counts the further rounds of packets in a loop.
 fn loops(lab: &Lab, findings: &mut Findings) {
     let allowance = Allowance { failures: 3, reprieves: 1 };
     let extra = |hops: u32, around: u32| f64::from(hops.saturating_sub(around)) / f64::from(around);
     let mut sweep = Sweep::new("rounds").chart(
         "rounds",
-        "Further rounds in a loop, at most, with three failures and one reprieve",
+        "Largest number of further rounds in a loop, with three failures and one reprieve",
         Axis::linear("interfaces in the loop"),
         Axis::log("rounds"),
     );
@@ -169,25 +179,24 @@ fn loops(lab: &Lab, findings: &mut Findings) {
             .hidden(bound)
             .line("bound", 0)
             .hidden(literature)
-            .dashes("literature: f + r (1 + f) / length", 1)
+            .dashes("published: f + r (1 + f) / length", 1)
             .value("most", extra(most, around), 3)
             .dots("measured, 256 bits, the longest of 200", 0)
             .value("bound", bound, 3)
             .value("literature", literature, 3)
             .value("time_to_live_64", (64.0 - x) / x, 3)
-            // A loop of one would hide the rest.
+            // A loop of one would stretch the axis.
             .when(around > 1, |point| point.line("time to live of 64", 6));
     }
     let claim = "no packet in a loop makes more hops than (1 + f)(1 + r + length) - 1";
     sweep.that(claim, held);
-    let claim =
-        "further rounds in a loop of 8, f = 3, r = 1 (the literature's 3.5, and a hop for each failure)";
+    let claim = "further rounds in a loop of 8, f = 3, r = 1 (the published 3.5, plus one hop per failure)";
     let longest = sweep.points("measured, 256 bits, the longest of 200")[7].1;
     sweep.near(claim, longest, 3.875, 1e-9);
     findings.add(sweep);
 }
 
-/// Networks that have lost a link, of which half of the routers do not know yet.
+/// Measures networks with a failed link that half of the routers do not know about yet.
 fn networks(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("networks");
     let drawn = |nodes| Graph::barabasi_albert(nodes, 2, lab.seed);
@@ -209,10 +218,10 @@ fn networks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             };
             let after = graph.without(near, link.to);
             let (old, new) = (graph.next_hops(target), after.next_hops(target));
-            let told = |node: usize| mix(round << 32 | node as u64).is_multiple_of(2);
-            // The routers at the link see that it is gone.
+            let knows = |node: usize| mix(round << 32 | node as u64).is_multiple_of(2);
+            // The routers at the link see that it has failed.
             let next = |node: usize| {
-                if told(node) || node == near || node == link.to { new[node] } else { old[node] }
+                if knows(node) || node == near || node == link.to { new[node] } else { old[node] }
             };
             for source in (0..graph.len()).filter(|node| *node != target) {
                 sums.send(source, target, &next, lab.seed);
@@ -229,12 +238,12 @@ fn networks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .hidden(filtered / alive.max(1.0))
             .at_most(
                 format!(
-                    "{name}: links crossed by a looping packet, with the filter for with a time to live of 64"
+                    "{name}: links crossed by a looping packet, with the filter / with a time to live of 64"
                 ),
                 0.5,
             )
             .value("others_lost", lost, 6)
-            .at_most(format!("{name}: others that are lost"), LOST_SHARE);
+            .at_most(format!("{name}: share of other packets lost"), LOST_SHARE);
     }
     findings.add(sweep);
     Ok(())
@@ -251,7 +260,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// Sends a packet once with a time to live alone, and once with the filter.
+    /// Sends a packet once with only a time to live, and once with the filter.
     fn send(&mut self, source: usize, target: usize, next: &dyn Fn(usize) -> Option<usize>, seed: u64) {
         let mut header = Header::<8>::new(TWO_FAILURES);
         let (mut node, mut hops, mut dropped) = (source, 0, None);

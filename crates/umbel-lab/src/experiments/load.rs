@@ -1,4 +1,4 @@
-//! E18: what becomes of rate and lookup time when more keys come than a filter is for.
+//! E18: rate and lookup time of filters that get more keys than they were made for.
 
 use super::prelude::*;
 use crate::measure::{self, Rate, Time};
@@ -7,17 +7,16 @@ use umbel::{AnyFilter, Digest, Error, Kind, Spec};
 
 pub struct Load;
 
-const CAPACITY: Parameter =
-    Parameter::count("n", "keys the filters are for", [100_000; 2], [1000, 1_000_000]);
-const RATE: Parameter = Parameter::real("p", "rate at that capacity", [0.01; 2], [1e-4, 0.1]);
+const CAPACITY: Parameter = Parameter::count("n", "capacity of the filters", [100_000; 2], [1000, 1_000_000]);
+const RATE: Parameter = Parameter::real("p", "rate at capacity", [0.01; 2], [1e-4, 0.1]);
 const BUILDS: Parameter = Parameter::count("builds", "filters of each kind", [20, 20], [2, 100]);
 const QUERIES: Parameter =
     Parameter::count("queries", "strangers for each filter", [50_000, 500_000], [1000, 1_000_000]);
-const ROUNDS: Parameter = Parameter::count("rounds", "rounds that are timed", [15, 51], [3, 1000]);
+const ROUNDS: Parameter = Parameter::count("rounds", "timed rounds", [15, 51], [3, 1000]);
 
 const KINDS: [Kind; 5] = [Kind::Standard, Kind::Blocked, Kind::Scalable, Kind::Cuckoo, Kind::Quotient];
 
-/// Keys for each key of the capacity.
+/// Numbers of keys, as multiples of the capacity.
 const LOADS: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0];
 
 /// Lookups of a timed round.
@@ -27,14 +26,19 @@ impl Experiment for Load {
     fn about(&self) -> About {
         About {
             id: "E18",
+            chapter: Chapter::Kinds,
             title: "Filters beyond their capacity: rate and lookup time",
-            source: "Jambura et al. 2026 (Bloom Filter); Schierz 2022 (Wie zuverlässig ist Probabilismus); \
-                     Almeida et al. 2007, Fan et al. 2014, Bender et al. 2012",
-            claim: "A Bloom filter takes any number of keys, and its rate rises with them. A scalable filter keeps its rate; \
-                    cuckoo and quotient filters refuse keys when they are full. How long a lookup takes does not depend on \
-                    the number of keys.",
-            set_up: "Filters for 100 000 keys at 1 % get up to three times as many, and are asked for strangers on the way. Times \
-                     are of single lookups of strangers, in rounds that alternate between all kinds and loads.",
+            sources: &[JAMBURA, SCHIERZ, ALMEIDA, FAN_ANDERSEN, BENDER],
+            claim: "A Bloom filter takes any number of keys, and its rate rises with them. A \
+                    scalable filter keeps its rate; cuckoo and quotient filters refuse keys when \
+                    they are full. The time of a lookup does not depend on the number of keys.",
+            set_up: "Filters for 100 000 keys at 1 % are given up to three times as many keys, and \
+                     queried with strangers on the way. Times are of single lookups of strangers, \
+                     in rounds that alternate between all kinds and loads.",
+            advice: "Watch the number of keys of a Bloom filter, because nothing fails when it is \
+                     exceeded; where an error is better than a rising rate, take a cuckoo or \
+                     quotient filter.",
+            command: "`umbel info`, which reports keys, capacity and the present rate",
             seconds: [3, 6],
             timed: true,
             parameters: &[CAPACITY, RATE, BUILDS, QUERIES, ROUNDS],
@@ -49,20 +53,22 @@ impl Experiment for Load {
         }
         rates(lab, &histories, &mut findings)?;
         times(lab, &histories, &mut findings);
-        findings.verdict = "Standard and blocked filters say yes more and more often, as the formula says; the scalable filter keeps \
-                            to the rate asked for, and cuckoo filters take 1 to 2 % and quotient filters 19 % more keys than \
-                            they are for and refuse the next, without losing any. A lookup in a standard filter ends at the first zero bit, so \
-                            that strangers take longer in a full one than in one that is nearly empty."
-            .into();
+        findings.verdict =
+            "Standard and blocked filters say yes more and more often, as the formula predicts; \
+             the scalable filter keeps to the rate asked for; cuckoo filters take 1 to 2 % and \
+             quotient filters 19 % more keys than they were made for, and then refuse the next one \
+             without losing any. A lookup in a standard filter ends at the first zero bit, so \
+             strangers take longer in a full filter than in a nearly empty one."
+                .into();
         Ok(findings)
     }
 }
 
-/// A filter at some load.
+/// A filter at one of the loads.
 struct Moment {
     /// Keys in the filter.
     keys: u64,
-    /// The rate in each of the builds.
+    /// Rate in each build.
     rates: Vec<f64>,
     /// Filter of the first build.
     filter: AnyFilter,
@@ -72,7 +78,7 @@ struct Moment {
 struct History {
     kind: Kind,
     moments: Vec<Moment>,
-    /// Number of keys of each build when it refused one, and its rate then.
+    /// Number of keys in each build when it refused one, and its rate at that time.
     refused_at: Vec<u64>,
     full_rates: Vec<f64>,
     /// Members that were not found at the end.
@@ -118,7 +124,7 @@ fn history(lab: &Lab, kind: Kind) -> Result<History> {
     Ok(history)
 }
 
-/// The deterministic half.
+/// Judges and draws the rates, which do not depend on the machine.
 fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()> {
     let (n, p, queries) = (lab.count(&CAPACITY), lab.number(&RATE), lab.count(&QUERIES));
     let mut sweep = Sweep::new("rates").chart(
@@ -132,7 +138,7 @@ fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()
         let mut kept = true;
         let has_theory = matches!(kind, Kind::Standard | Kind::Blocked);
         let mark = if has_theory { Mark::Dots } else { Mark::Path };
-        let end = if has_theory || refused_at.is_empty() { "" } else { ", until it is full" };
+        let end = if has_theory || refused_at.is_empty() { "" } else { ", until full" };
         let label = format!("{kind}{end}");
         for moment in moments {
             let load = moment.keys as f64 / n as f64;
@@ -147,7 +153,7 @@ fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()
                 .value("predicted", predicted, 6)
                 .when(has_theory, |point| point.line(format!("{kind}, theory"), colour))
                 .rate("measured", &found, 6)
-                // Where fewer than ten are to be expected, nothing can be seen.
+                // Fewer than ten expected events say nothing.
                 .when(predicted * (found.builds * queries) as f64 >= 10.0, |point| {
                     point.drawn(mark, label.clone(), colour)
                 })
@@ -169,20 +175,19 @@ fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()
                 .value("measured", found.mean, 6)
                 .drawn(mark, label, colour)
                 .hidden(found.mean / p)
-                .at_most(format!("{kind}: rate when it is full, over the one asked for"), most);
+                .at_most(format!("{kind}: rate when full / requested rate"), most);
         }
         match kind {
             Kind::Standard | Kind::Blocked => (),
             Kind::Scalable => {
-                let claim = format!(
-                    "{kind}: the rate asked for is kept up to three times the keys of the first stage"
-                );
+                let claim =
+                    format!("{kind}: keeps the requested rate up to three times the keys of the first stage");
                 sweep.that(claim, kept && refused_at.is_empty());
             }
             _ => {
-                let claim = format!("{kind}: filters that refuse before three times the capacity");
+                let claim = format!("{kind}: filters that refuse a key before three times the capacity");
                 sweep.near(claim, refused_at.len() as f64, builds as f64, 0.0);
-                sweep.at_least(format!("{kind}: load at which the first of them does"), first, 1.0);
+                sweep.at_least(format!("{kind}: smallest load at a refusal"), first, 1.0);
             }
         }
         let finite = |load: f64| Some(load).filter(|load| !load.is_nan());
@@ -192,7 +197,7 @@ fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()
             .optional("first_at_load", finite(first), 4)
             .optional("last_at_load", finite(last), 4)
             .count("members_lost", *lost)
-            .at_most(format!("{kind}: members that are not found"), 0.0);
+            .at_most(format!("{kind}: members not found"), 0.0);
     }
     findings.add(sweep);
     findings.add(refusals);
@@ -209,7 +214,7 @@ fn times(lab: &Lab, histories: &[History], findings: &mut Findings) {
             for (moment, rounds) in history.moments.iter().zip(rounds) {
                 let look =
                     || strangers.iter().filter(|digest| moment.filter.contains_digest(**digest)).count();
-                // Once to bring the filter into the caches.
+                // One run to bring the filter into the caches.
                 std::hint::black_box(look());
                 rounds.push(measure::once(LOOKUPS as u64, look));
             }
@@ -234,8 +239,7 @@ fn times(lab: &Lab, histories: &[History], findings: &mut Findings) {
                 .path(history.kind.to_string(), colour);
         }
         if history.kind == Kind::Standard {
-            let claim =
-                "standard: time of a lookup at three times the capacity, over that at a quarter of it";
+            let claim = "standard: time of a lookup at three times the capacity / at a quarter of it";
             let ratio = times[times.len() - 1].median / times[1].median;
             sweep.at_least(claim, ratio, 1.1).timed();
         }

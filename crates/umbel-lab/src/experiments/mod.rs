@@ -1,4 +1,5 @@
-//! One file for each experiment, and the list of them all.
+//! The experiments, one file each or one file for a few that share their set-up, and the list of
+//! all.
 
 mod attenuated;
 mod attribution;
@@ -46,56 +47,64 @@ mod worked_examples;
 
 use crate::Experiment;
 
-/// Every experiment, in the order of the report.
+/// Returns every experiment, chapter by chapter.
 pub fn all() -> Vec<Box<dyn Experiment>> {
     vec![
+        // Sizing and rates
         Box::new(rate_table::RateTable),
         Box::new(worked_examples::WorkedExamples),
         Box::new(exact_rate::ExactRate),
-        Box::new(hashes::Hashes),
-        Box::new(cardinality::Estimates),
+        Box::new(choice_of_k::ChoiceOfK),
+        Box::new(query_rules::QueryRules),
+        // Kinds of sets
+        Box::new(summary::Summary),
+        Box::new(load::Load),
+        Box::new(removal::Removal),
         Box::new(counting::Counters),
         Box::new(variable_increment::VariableIncrements),
         Box::new(deletability::Deletability),
         Box::new(scalable::Growing),
+        Box::new(cuckoo::Alternatives),
         Box::new(floom::Patterns),
         Box::new(floom_time::PatternTimes),
+        // Maps and counts
+        Box::new(cardinality::Estimates),
+        Box::new(space_code::FlowSizes),
+        Box::new(groups::Groups),
+        Box::new(bloomier::Values),
+        // Hashing and speed
+        Box::new(hashes::Hashes),
+        Box::new(hash_families::HashFamilies),
+        Box::new(time_by_k::TimeByHashes),
+        Box::new(time_by_size::TimeBySize),
+        Box::new(exact_structures::ExactStructures),
+        // Networks
         Box::new(payload::RandomStrings),
         Box::new(payload::SplicedStrings),
         Box::new(attribution::WrongAttributions),
         Box::new(attribution_methods::Methods),
         Box::new(stuffing::Stuffing),
-        Box::new(space_code::FlowSizes),
-        Box::new(groups::Groups),
-        Box::new(bloomier::Values),
-        Box::new(cuckoo::Alternatives),
-        Box::new(words::WordList),
-        Box::new(choice_of_k::ChoiceOfK),
-        Box::new(time_by_k::TimeByHashes),
-        Box::new(time_by_size::TimeBySize),
-        Box::new(removal::Removal),
-        Box::new(load::Load),
-        Box::new(hash_families::HashFamilies),
-        Box::new(exact_structures::ExactStructures),
-        Box::new(summary::Summary),
-        Box::new(query_rules::QueryRules),
         Box::new(icarus::Icarus),
         Box::new(attenuated::AttenuatedRouting),
         Box::new(spie::Spie),
-        Box::new(privacy::Privacy),
         Box::new(generalized::Generalized),
         Box::new(header_filter::HeaderFilter),
-        Box::new(password::Difference),
-        Box::new(tables::Tables),
-        Box::new(caches::Caches),
+        // Documents and words
+        Box::new(words::WordList),
         Box::new(hyphen::Hyphenation),
-        Box::new(vault::DictionaryAttack),
         Box::new(spell::Spelling),
         Box::new(similar::Similar),
+        // Caches and tables
+        Box::new(caches::Caches),
+        Box::new(tables::Tables),
+        // Privacy and security
+        Box::new(password::Difference),
+        Box::new(vault::DictionaryAttack),
+        Box::new(privacy::Privacy),
     ]
 }
 
-/// The experiment with this id, in capitals or not.
+/// Returns the experiment with this id; upper and lower case are equal.
 pub fn find(id: &str) -> Option<Box<dyn Experiment>> {
     all().into_iter().find(|experiment| experiment.about().id.eq_ignore_ascii_case(id))
 }

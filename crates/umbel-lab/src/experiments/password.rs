@@ -1,4 +1,5 @@
-//! E12-password: the words that a filter of passwords reveals to an attacker who sees it before and after they are added.
+//! E12-password: the words that a filter of passwords reveals to an attacker who sees it before and
+//! after they are added.
 
 use super::prelude::*;
 use crate::keys::mix;
@@ -10,28 +11,36 @@ pub struct Difference;
 
 const WORDS: Parameter =
     Parameter::count("words", "words in the dictionary", [100_000, 1_000_000], [10_000, 10_000_000]);
-const TRIALS: Parameter = Parameter::count("trials", "words that are added", [40, 200], [20, 2000]);
+const TRIALS: Parameter = Parameter::count("trials", "added words", [40, 200], [20, 2000]);
 
-/// Words in the filter before, those it is made for, and its rate.
+/// Words in the filter before, its capacity, and its rate.
 const BEFORE: u64 = 10_000;
 const CAPACITY: u64 = 20_000;
 const RATE: f64 = 0.01;
-/// Words that are added between two looks.
+/// Numbers of words that are added between two looks.
 const AT_ONCE: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 impl Experiment for Difference {
     fn about(&self) -> About {
         About {
             id: "E12-password",
+            chapter: Chapter::Privacy,
             title: "The difference of two filters gives a password away, unless it is sealed",
-            source: "Honoroff 2006 (An Examination of Bloom Filters); Spafford 1992",
-            claim: "Passwords that were used before can be added to a filter of weak ones. The hash functions need no cryptographic \
-                    properties, says one source; the entries leak, says another, unless the hash is a strong one with a secret.",
-            set_up: "A standard filter for 20 000 words at 1 % holds 10 000. A word of a dictionary of 100 000 is added, and somebody \
-                     sees the filter before and after. Candidates are the words of the dictionary to which it says no before and yes \
-                     after; of these, a word explains the difference if adding it to the filter before gives the one after. \
-                     With the public hash everybody can try; with the sealed one without its secret, one has to guess it; and with the \
-                     secret it is as with the public one. Then several words are added between two looks.",
+            sources: &[HONOROFF, SPAFFORD],
+            claim: "Passwords that were used before can be added to a filter of weak ones. One \
+                    source says that the hash functions need no cryptographic properties; another \
+                    says that the entries leak, unless the hash is a strong one with a secret.",
+            set_up: "A standard filter for 20 000 words at 1 % holds 10 000. A word of a \
+                     dictionary of 100 000 is added, and an attacker sees the filter before and \
+                     after. Candidates are the words of the dictionary to which the filter says no \
+                     before and yes after; a candidate explains the difference if adding it to the \
+                     filter before gives the one after. With the public hash everybody can try; \
+                     with the sealed one and without its secret, an attacker has to guess the \
+                     secret; with a stolen secret it is as with the public hash. Then several \
+                     words are added between two looks.",
+            advice: "Seal a filter of passwords, keep its secret elsewhere, and use a slow hash in \
+                     case the secret leaks.",
+            command: "`umbel password build`",
             seconds: [1, 30],
             timed: false,
             parameters: &[WORDS, TRIALS],
@@ -58,7 +67,7 @@ impl Experiment for Difference {
         let mut one_word = Sweep::new("one_word");
         let mut several = Sweep::new("several_words").chart(
             "several_words",
-            "What a dictionary finds in the difference of two filters",
+            "Words that a dictionary finds in the difference of two filters",
             Axis::linear("words added between two looks"),
             Axis::linear("words of the dictionary"),
         );
@@ -76,14 +85,14 @@ impl Experiment for Difference {
                 .value("explain_the_difference", mean(one.explaining), 2)
                 .count("word_found", one.found)
                 .near(
-                    claim("added words that are found whenever the filter changed"),
+                    claim("added words found, of those that changed the filter"),
                     if knows { one.changed as f64 } else { 0.0 },
                     0.0,
                 )
                 .shows("e03")
-                // A word that sets a single new bit is explained by any other that sets it.
+                // A single new bit is explained by any word that sets it.
                 .judge(Criterion::count_at_most(
-                    claim("words that explain a difference, and were not added"),
+                    claim("words that explain a difference but were not added"),
                     one.explaining - one.found,
                     Law::Poisson { mean: one.by_chance },
                 ))
@@ -103,32 +112,35 @@ impl Experiment for Difference {
                 found += hits;
                 by_chance += (words * candidates) as f64 / attack.own.len() as f64;
             }
-            let text = claim(&format!("of {added} words that were added several at once, found"));
+            let text = claim(&format!("of {added} words added several at once, those found"));
             several.judge(if knows {
-                // A word to which the filter says yes already changes nothing.
+                // A word to which the filter already says yes changes nothing.
                 let probability = 1.0 - attack.rate_before();
                 Criterion::count_at_least(text, found, Law::Binomial { trials: distinct, probability })
             } else {
-                // Candidates by a wrong hash are random words, a few of which may be among the added ones.
+                // Candidates under a wrong hash are random words, and a few may be among the added
+                // ones.
                 Criterion::count_at_most(text, found, Law::Poisson { mean: by_chance })
             });
         }
         findings.add(one_word);
         findings.add(several);
-        findings.verdict = "With a public hash the difference names the added word: no other word of the dictionary explains it. When \
-                            several are added at once, nearly all of them are among a few candidates. Without the secret of a sealed \
-                            hash the word is never found, and what is found is chance. Whoever has the secret finds everything again; \
-                            against that only a slow hash helps, which makes each word of the dictionary dear."
+        findings.verdict = "With a public hash the difference reveals the added word: no other \
+             word of the dictionary explains it. When several are added at once, nearly all of \
+             them are among a few candidates. Without the secret of a sealed hash the word is \
+             never found, and every match is chance. An attacker with the secret finds everything \
+             again; only a slow hash helps then, which makes it expensive to try each word of the \
+             dictionary."
             .into();
         Ok(findings)
     }
 }
 
-/// Somebody with a dictionary, and a hash that may be the right one.
+/// An attacker with a dictionary and a hash that may be the right one.
 struct Attack<'a> {
     lab: &'a Lab,
     before: Bloom<Standard>,
-    /// The dictionary as the filter's owner hashes it, and as the attacker does.
+    /// Digests of the dictionary by the owner's hash, and by the attacker's.
     own: Vec<Digest>,
     tried: Vec<Digest>,
 }
@@ -148,7 +160,7 @@ struct Single {
 struct Several {
     /// Number of different words.
     words: u64,
-    /// Number of words of the dictionary that the filter contains after, and not before.
+    /// Number of words of the dictionary that the filter contains after but not before.
     candidates: u64,
     /// Number of candidates that were added.
     found: u64,
@@ -169,7 +181,7 @@ impl Attack<'_> {
         self.before.stats().rate_now
     }
 
-    /// The filter with more words of the dictionary.
+    /// Returns the filter after these words of the dictionary are added.
     fn after<'a>(&self, words: impl IntoIterator<Item = &'a usize>) -> Result<Bloom<Standard>> {
         let mut after = self.before.try_clone()?;
         for word in words {
@@ -178,7 +190,7 @@ impl Attack<'_> {
         Ok(after)
     }
 
-    /// The words to which the filter said no before, and says yes after.
+    /// Returns the words to which the filter says no before and yes after.
     fn candidates(&self, after: &Bloom<Standard>) -> Vec<usize> {
         let new = |digest: &Digest| after.contains_digest(*digest) && !self.before.contains_digest(*digest);
         self.tried.iter().enumerate().filter(|(_, digest)| new(digest)).map(|(word, _)| word).collect()
@@ -208,8 +220,9 @@ impl Attack<'_> {
         Ok(single)
     }
 
-    /// Returns the expected number of words of the dictionary that set exactly the bits that a filter has more than before:
-    /// all their probes fall on set bits or on the new ones, and miss none of these (by inclusion and exclusion).
+    /// Returns the expected number of words of the dictionary that set exactly the new bits of a
+    /// filter: all their probes fall on set or new bits, and they miss none of the new ones (by
+    /// inclusion and exclusion).
     fn explained_by_chance(&self, after: &Bloom<Standard>) -> f64 {
         let (bits, hashes) = (self.before.layout().bits() as f64, self.before.layout().hashes());
         let [set, all] = [&self.before, after].map(|filter| filter.words().count_ones() as f64);
@@ -222,7 +235,7 @@ impl Attack<'_> {
         self.tried.len() as f64 * f64::max(sum, 0.0)
     }
 
-    /// Adds this many words at once, and looks for them among the candidates.
+    /// Adds this many words at once and looks for them among the candidates.
     fn several(&self, added: u64) -> Result<Several> {
         let draw = |number| self.lab.draw(4 + added, number, self.own.len() as u64) as usize;
         // A word may be drawn twice.
@@ -233,7 +246,7 @@ impl Attack<'_> {
     }
 }
 
-/// Whether two filters have the same bits.
+/// Returns whether two filters have the same bits.
 fn same(one: &Bloom<Standard>, other: &Bloom<Standard>) -> bool {
     one.words().words() == other.words().words()
 }

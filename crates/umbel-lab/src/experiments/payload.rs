@@ -1,4 +1,5 @@
-//! E8a and E8b: block-based against hierarchical filters of payloads, for strings that never were there.
+//! E8a and E8b: block-based and hierarchical filters of payloads, queried for strings that were
+//! never sent.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -12,25 +13,25 @@ pub struct SplicedStrings;
 const METHODS: [(Method, &str); 2] =
     [(Method::BlockBased, "block-based"), (Method::Hierarchical, "hierarchical")];
 
-/// Bytes of a block: one random number each.
+/// Bytes of a block, which is one random number.
 const SIZE: usize = 8;
 pub(super) const BUILDS: u64 = 10;
 
 const PAYLOADS: Parameter = Parameter::count("payloads", "payloads in a filter", [400; 2], [50, 100_000]);
 const BLOCKS: Parameter = Parameter::count("blocks", "blocks of a payload", [32; 2], [8, 1000]);
-const BITS: Parameter = Parameter::real("bits", "bits of the filter for each block", [8.0; 2], [2.0, 32.0]);
+const BITS: Parameter = Parameter::real("bits", "bits of the filter per block", [8.0; 2], [2.0, 32.0]);
 const QUERIES: Parameter =
     Parameter::count("queries", "strings for each filter and length", [3000, 100_000], [100, 10_000_000]);
 
-/// Payloads of random blocks, and a filter that holds them.
+/// Payloads of random blocks, and a filter that contains them.
 pub(super) struct Recorded {
     payloads: Vec<Vec<u64>>,
     pub filter: PayloadFilter<Bloom<Standard>>,
-    /// Probability by the formula that a record that was never made is found.
+    /// False-positive rate of a record, by the formula.
     pub rate: f64,
 }
 
-/// Records payloads of equal numbers of blocks in m bits with k hash functions.
+/// Records payloads with equal numbers of blocks in m bits with k hash functions.
 pub(super) fn record(
     lab: &Lab,
     build: u64,
@@ -59,7 +60,8 @@ fn best(m: u64, records: u64) -> u32 {
     ((m as f64 / records as f64 * std::f64::consts::LN_2).round() as u32).max(1)
 }
 
-/// How many of the strings are found by each method, in the same memory, and what theory says.
+/// Measures the share of strings that each method finds, in the same memory; returns it with the
+/// share by theory.
 fn found(
     lab: &Lab,
     length: u64,
@@ -89,13 +91,19 @@ impl Experiment for RandomStrings {
     fn about(&self) -> About {
         About {
             id: "E8a",
+            chapter: Chapter::Networks,
             title: "Payloads by blocks: random strings",
-            source: "Shanmugasundaram et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "A hierarchical filter, which also holds pairs of blocks, pairs of pairs and so on, makes fewer wrong \
-                    attributions than a block-based one of the same size, except for strings of a single block.",
-            set_up: "400 payloads of 32 random blocks in 8 bits for each block, in ten filters of each kind, with the best number \
-                     of hash functions for its records; random strings of one block and more are searched. Also the worked \
-                     example, and the printed row of single blocks, which are looked for at 33 offsets.",
+            sources: &[SHANMUGASUNDARAM, HONOROFF],
+            claim: "A hierarchical filter, which also holds pairs of blocks, pairs of pairs and so \
+                    on, makes fewer wrong attributions than a block-based one of the same size, \
+                    except for strings of a single block.",
+            set_up: "400 payloads of 32 random blocks in 8 bits per block, in ten filters of each \
+                     kind, with the best number of hash functions for their records; random \
+                     strings of one to four blocks are searched. Also the worked example, and the \
+                     printed row of single blocks, which are searched at 33 offsets.",
+            advice: "Never attribute a single block, and take the block-based method if only \
+                     random coincidences matter.",
+            command: "`umbel net record --method block`",
             seconds: [3, 60],
             timed: false,
             parameters: &[PAYLOADS, BLOCKS, BITS, QUERIES],
@@ -108,7 +116,7 @@ impl Experiment for RandomStrings {
         single_blocks(lab, &mut findings)?;
         let mut sweep = Sweep::new("random").chart(
             "random",
-            "Random strings that are found, in the same memory",
+            "Random strings that are found in the same memory",
             Axis::linear("blocks of the string"),
             Axis::log("share that is found"),
         );
@@ -131,22 +139,30 @@ impl Experiment for RandomStrings {
                     .line(format!("{name}, theory"), i)
                     .rate("measured", &measured, 6)
                     .when(measured.seen(), |point| point.dots(format!("{name}, measured"), i))
-                    // The formula for a record is a little low, and a string has up to seven of them.
-                    // Of what should happen fewer than ten times, a few times more or less mean nothing.
-                    .when(is_judged, |point| point.agrees(format!("{name}, blocks: {length}"), theory, 0.03));
+                    // The formula for a record is a little low, and a string has up to seven
+                    // records. Fewer than ten expected events are too few to judge.
+                    .when(is_judged, |point| {
+                        point.agrees(
+                            format!("{name}: share of random strings of length {length} that are found"),
+                            theory,
+                            0.03,
+                        )
+                    });
             }
         }
         sweep.that("the block-based filter is better at every length", always_better).shows("e56");
         findings.add(sweep);
-        findings.verdict = "For random strings a hierarchical filter is worse at every length: it holds nearly twice as many \
-                            records, and has less than twice as many to check. What it is good for is seen in E8b. A single \
-                            block is found by chance nearly always, and should never be attributed."
-            .into();
+        findings.verdict =
+            "For random strings a hierarchical filter is worse at every length: it holds nearly \
+             twice as many records, and has less than twice as many to check. E8b shows its \
+             advantage. A single block is nearly always found by chance, and should never be \
+             attributed."
+                .into();
         Ok(findings)
     }
 }
 
-/// The example of Honoroff 2006: where its string is found, and where not.
+/// Checks where the string of the example of Honoroff 2006 is found.
 fn example(findings: &mut Findings) -> Result<()> {
     let mut filter =
         PayloadFilter::new(Bloom::<Standard>::with_capacity(1000, 1e-9)?, 3, Method::BlockBased)?;
@@ -154,17 +170,18 @@ fn example(findings: &mut Findings) -> Result<()> {
     let hits: Vec<(usize, u64)> =
         filter.find(b"BRACADAB")?.iter().map(|hit| (hit.prefix, hit.block)).collect();
     findings.that(
-        "BRACADAB is found after one letter at block 3, and after two at block 1, where it is",
+        "BRACADAB is found after one letter at block 3 (false), and after two at block 1 (true)",
         hits == [(1, 3), (2, 1)],
     );
     let at = |string: &[u8]| filter.find_aligned(string, 0).iter().map(|hit| hit.block).collect::<Vec<_>>();
     findings
-        .that("RAC ADA is found at block 3 alone, not at 2", at(b"RACADA") == [3] && at(b"RAC") == [3, 5])
+        .that("RAC ADA is found only at block 3, not at 2", at(b"RACADA") == [3] && at(b"RAC") == [3, 5])
         .shows("e57");
     Ok(())
 }
 
-/// Bits per block, hash functions, and what is printed: the rate of a block at a place, and at any of 33 places.
+/// Bits per block, number of hash functions, and the printed rates of a block at one place and at
+/// any of 33 places.
 pub(super) const PRINTED: [(u64, u32, f64, f64); 5] = [
     (2, 1, 0.393, 1.0),
     (3, 2, 0.237, 0.999_885),
@@ -199,9 +216,19 @@ fn single_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .shows("e55")
             .cell("printed", printed)
             .value("theory", theory, 6)
-            .near(format!("and as often as printed, by theory, {ratio} bits per block"), printed, 0.006)
+            .near(
+                format!(
+                    "a single block is found somewhere as often as printed, by theory, {ratio} bits per block"
+                ),
+                printed,
+                0.006,
+            )
             .value("measured", share, 6)
-            .near(format!("a single block is found somewhere, {ratio} bits per block"), theory, 0.006);
+            .near(
+                format!("a single block is found somewhere, measured, {ratio} bits per block"),
+                theory,
+                0.006,
+            );
     }
     findings.add(sweep);
     Ok(())
@@ -211,13 +238,19 @@ impl Experiment for SplicedStrings {
     fn about(&self) -> About {
         About {
             id: "E8b",
+            chapter: Chapter::Networks,
             title: "Payloads by blocks: strings spliced from real blocks",
-            source: "Shanmugasundaram et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "Blocks of different payloads that fit together by their numbers are found by a block-based filter as if they had \
-                    been one payload; a hierarchical filter excludes them wherever an aligned pair is among them.",
-            set_up: "The filters of E8a, and strings of two blocks and more, each block from another payload at the place where it \
-                     was there. The same with filters so large that nothing is found by chance. And all strings of two blocks \
-                     after the two packets of Honoroff 2006.",
+            sources: &[SHANMUGASUNDARAM, HONOROFF],
+            claim: "A block-based filter finds blocks of different payloads whose numbers fit \
+                    together, as if they had been one payload; a hierarchical filter excludes them \
+                    wherever they include an aligned pair.",
+            set_up: "The filters of E8a, and strings of two to five blocks, each block from \
+                     another payload and at the place it had there. The same with filters so large \
+                     that nothing is found by chance. Also all strings of two blocks after the two \
+                     packets of Honoroff 2006.",
+            advice: "Take the hierarchical method if somebody may splice strings from blocks that \
+                     were really sent.",
+            command: "`umbel net record --method hierarchical`",
             seconds: [3, 60],
             timed: false,
             parameters: &[PAYLOADS, BLOCKS, BITS, QUERIES],
@@ -240,7 +273,8 @@ impl Experiment for SplicedStrings {
             };
             let results = found(lab, length, &splice)?;
             let exact = without_noise(lab, length)?;
-            // A pair of blocks is excluded unless it begins at an odd place; three blocks always have a pair among them.
+            // A pair of blocks is excluded unless it begins at an odd place; three blocks always
+            // include an aligned pair.
             let places = blocks + 1 - length;
             let expected = if length == 2 { (places / 2) as f64 / places as f64 } else { 0.0 };
             let chance = 4.0 * (expected * (1.0 - expected) / exact.queries as f64).sqrt();
@@ -251,26 +285,35 @@ impl Experiment for SplicedStrings {
                 .value("without_noise", 1.0, 4)
                 .value("measured", based, 4)
                 .path("block-based", 0)
-                .near(format!("block-based, {length} blocks"), 1.0, 0.0);
+                .near(
+                    format!("block-based: share of spliced strings of {length} blocks that are found"),
+                    1.0,
+                    0.0,
+                );
             sweep
                 .at(length as f64)
                 .cells([("blocks", &length), ("method", &METHODS[1].1)])
                 .value("without_noise", exact.mean, 4)
                 .dashes("hierarchical, no noise", 2)
-                .near(format!("hierarchical, {length} blocks, without noise"), expected, chance)
+                .near(
+                    format!("hierarchical, without noise: share of those of {length} blocks"),
+                    expected,
+                    chance,
+                )
                 .value("measured", hierarchical, 4)
                 .path("hierarchical, same memory", 1);
         }
         findings.add(sweep);
-        findings.verdict = "A block-based filter finds every spliced string. A hierarchical one finds half of those of two blocks, \
-                            since a pair that begins at an odd place is no aligned pair, and of longer ones only what noise \
-                            lets pass."
-            .into();
+        findings.verdict =
+            "A block-based filter finds every spliced string. A hierarchical one finds half of \
+             those of two blocks, since a pair that begins at an odd place is not an aligned pair, \
+             and of longer ones only those that noise lets pass."
+                .into();
         Ok(findings)
     }
 }
 
-/// Blocks of different payloads, each at the place where it was.
+/// Returns blocks of different payloads, each at its original place.
 fn spliced(lab: &Lab, payloads: &[Vec<u64>], length: u64, build: u64, number: u64) -> Vec<u64> {
     let random = |which: u64, range: u64| lab.draw(2 * build + which, number, range);
     let places = payloads[0].len() as u64 + 1 - length;
@@ -279,7 +322,8 @@ fn spliced(lab: &Lab, payloads: &[Vec<u64>], length: u64, build: u64, number: u6
     (0..length).map(block).collect()
 }
 
-/// The share of spliced strings that a hierarchical filter finds if nothing is found by chance.
+/// Measures the share of spliced strings that a hierarchical filter finds if nothing is found by
+/// chance.
 fn without_noise(lab: &Lab, length: u64) -> Result<Rate> {
     let (payloads, blocks, queries) = (lab.count(&PAYLOADS), lab.count(&BLOCKS), lab.count(&QUERIES));
     let records = payloads * records_of(blocks, Method::Hierarchical);
@@ -292,7 +336,8 @@ fn without_noise(lab: &Lab, length: u64) -> Result<Rate> {
     Ok(Rate::from_builds(&[found as f64 / queries as f64], queries))
 }
 
-/// All strings of two blocks after the packets S0 S1 S2 S3 and S0 S2 S3 S1 of Honoroff 2006.
+/// Looks up all strings of two blocks after the packets S0 S1 S2 S3 and S0 S2 S3 S1 of Honoroff
+/// 2006.
 fn recombined(findings: &mut Findings) -> Result<()> {
     let packets = ["0123", "0231"];
     for ((method, name), printed) in METHODS.into_iter().zip([&["13", "21", "22", "33"][..], &["13", "22"]]) {
@@ -306,7 +351,7 @@ fn recombined(findings: &mut Findings) -> Result<()> {
             absent.filter(|string| !filter.find_aligned(string.as_bytes(), 0).is_empty()).collect();
         findings.that(
             format!(
-                "{name}: of the strings of two blocks that were not there, {} are found",
+                "{name}: of the strings of two blocks that were not sent, {} are found",
                 printed.join(", ")
             ),
             wrong == printed,

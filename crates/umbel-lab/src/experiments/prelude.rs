@@ -1,6 +1,7 @@
-//! The names that experiments share.
+//! The imports that experiments share.
 
+pub use crate::references::*;
 pub use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Judge, Keys, Lab, Law, Mark, Parameter, Result,
-    Series, Sweep, measure,
+    About, Axis, Chapter, Chart, Criterion, Experiment, Findings, Judge, Keys, Lab, Law, Mark, Parameter,
+    Result, Series, Sweep, measure,
 };

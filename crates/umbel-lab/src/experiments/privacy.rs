@@ -1,4 +1,4 @@
-//! E12-privacy: counts that are asked for in disguise, and how thin the disguise is.
+//! E12-privacy: disguised queries for counts, and how little the disguise hides.
 
 use super::prelude::*;
 use crate::keys::mix;
@@ -9,22 +9,27 @@ use umbel_net::privacy::{Table as Counts, cover};
 pub struct Privacy;
 
 const THINGS: Parameter =
-    Parameter::count("things", "things that Bob knows", [20_000, 100_000], [1000, 1_000_000]);
-const CELLS: Parameter = Parameter::count("cells", "cells of a row", [500, 1000], [100, 10_000]);
-const ASKED: Parameter = Parameter::count("asked", "things that Alice asks for", [300, 2000], [100, 10_000]);
+    Parameter::count("things", "items that Bob knows", [20_000, 100_000], [1000, 1_000_000]);
+const CELLS: Parameter = Parameter::count("cells", "cells per row", [500, 1000], [100, 10_000]);
+const ASKED: Parameter = Parameter::count("asked", "items that Alice queries", [300, 2000], [100, 10_000]);
 
 impl Experiment for Privacy {
     fn about(&self) -> About {
         About {
             id: "E12-privacy",
-            title: "Asking for a count without saying of what",
-            source: "Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "Who wants Bob's count of X can ask for an uninteresting Y instead that falls on the same cell. Honoroff 2006 gives no \
-                    protocol; this is one.",
-            set_up: "Bob counts 20 000 things, whose counts fall as 1, 1/2, 1/3, ..., in one, two and three rows of 500 cells. Alice looks \
-                     for a Y that shares a cell with X, asks for it, and reads the bound. Bob, who knows that she does so, lists all \
-                     things that share a cell with Y; and after a second and a third question for the same X, those that do \
-                     with each.",
+            chapter: Chapter::Privacy,
+            title: "Asking for a count without revealing the item",
+            sources: &[HONOROFF],
+            claim: "Alice, who wants Bob's count of X, can query an uninteresting Y instead that \
+                    falls on the same cell. Honoroff 2006 gives no protocol; this is one.",
+            set_up: "Bob counts 20 000 items, whose counts fall as 1, 1/2, 1/3, ..., in one, two \
+                     and three rows of 500 cells. Alice looks for a Y that shares a cell with X, \
+                     queries it, and reads the bound. Bob, who knows that she does so, lists all \
+                     items that share a cell with Y; and after a second and a third query for the \
+                     same X, those that share a cell with each.",
+            advice: "Do not rely on this for secrecy: use a single row and never ask twice for the \
+                     same item with several rows, or fetch a whole range of counts.",
+            command: "the library module `umbel_net::privacy`",
             seconds: [1, 14],
             timed: false,
             parameters: &[THINGS, CELLS, ASKED],
@@ -38,9 +43,9 @@ impl Experiment for Privacy {
         let mut findings = Findings::default();
         let mut questions = Sweep::new("questions").chart(
             "candidates",
-            "Things that Alice may be after, as Bob sees it",
-            Axis::linear("questions for the same thing"),
-            Axis::log("things that it can be, on average"),
+            "Items that Alice may be interested in, as Bob sees it",
+            Axis::linear("queries for the same item"),
+            Axis::log("mean number of candidates"),
         );
         let mut bounds = Sweep::new("bounds");
         for rows in 1..=3usize {
@@ -59,7 +64,7 @@ impl Experiment for Privacy {
                 let mut innocent = (0..).map(|number| stranger(lab, &hasher, question << 32 | number));
                 let mut covers: Vec<Digest> = Vec::new();
                 for found in &mut candidates {
-                    // One in about cells / rows will do, so there is always one.
+                    // About one item in cells / rows is suitable, so there is always one.
                     let Some(cover) = cover(&counts, wanted, &mut innocent) else { break };
                     tries.push(cover.tries as f64);
                     covers.push(cover.digest);
@@ -72,22 +77,23 @@ impl Experiment for Privacy {
                     }
                 }
             }
-            // The chance that two things share a cell in one of the rows.
+            // The probability that two items share a cell in one of the rows.
             let share = 1.0 - (1.0 - 1.0 / cells as f64).powi(rows as i32);
             let mean_tries = Rate::from_builds(&tries, 1);
-            let claim = format!("{rows} rows: things that Alice tries");
+            let claim = format!("rows: {rows}: items that Alice tries");
             questions.near(claim, mean_tries.mean, 1.0 / share, mean_tries.error());
-            questions.at_most(format!("{rows} rows: answers below the truth"), below as f64, 0.0);
+            questions.at_most(format!("rows: {rows}: answers below the truth"), below as f64, 0.0);
             let mut before = 0.0;
             for (number, found) in (1..).zip(&candidates) {
                 let measured = Rate::from_builds(found, 1);
                 let only = found.iter().filter(|count| **count == 1.0).count() as f64 / found.len() as f64;
-                // X itself, and others. With one row all covers share the same cell, and another question reveals nothing new.
+                // X itself, and others. With one row all covers share the same cell, and a further
+                // query reveals nothing.
                 let others = (things - 1) as f64;
                 let expected = 1.0 + others * if rows == 1 { share } else { share.powi(number) };
-                // Covers may share the same row, and then the second reveals nothing more.
+                // Two covers may use the same row, and then the second reveals nothing.
                 let is_exact = rows == 1 || number == 1;
-                let claim = format!("{rows} rows, {number} questions:");
+                let claim = format!("rows: {rows}, queries: {number}:");
                 questions
                     .at(number.into())
                     .cell("rows", rows)
@@ -98,10 +104,10 @@ impl Experiment for Privacy {
                     .path(format!("rows: {rows}"), rows - 1)
                     .when(is_exact, |point| {
                         let tolerance = measured.error() + 0.02 * expected;
-                        point.near(format!("{claim} things that it can be"), expected, tolerance)
+                        point.near(format!("{claim} candidates"), expected, tolerance)
                     })
                     .when(!is_exact, |point| {
-                        let claim = format!("{claim} the number of things that it can be falls");
+                        let claim = format!("{claim} fewer candidates than before");
                         point.that(claim, measured.mean < before)
                     })
                     .optional("expected_candidates", is_exact.then_some(expected), 2)
@@ -119,17 +125,19 @@ impl Experiment for Privacy {
         }
         findings.add(questions);
         findings.add(bounds);
-        findings.verdict = "Alice gets an upper bound, which for rare things is far above the truth, because a cell holds many things. Bob \
-                            learns that X is one of those that share a cell with Y. With more than one row each further question for \
-                            the same X takes most of these away, and often leaves X alone; with one row it takes none. And his answer \
-                            is the sum of a cell, which tells of things that she has not asked for. Whoever needs more than this \
-                            has to ask for a whole range of things at once."
-            .into();
+        findings.verdict =
+            "Alice gets an upper bound, which for rare items is far above the truth, because a \
+             cell holds many items. Bob learns that X is one of the items that share a cell with \
+             Y. With more than one row, each further query for the same X removes most of these, \
+             and often leaves only X; with one row it removes none. Bob's answer is the sum of a \
+             cell, which also tells Alice about items that she has not asked for. To learn or \
+             reveal less, Alice has to ask for a whole range of items at once."
+                .into();
         Ok(findings)
     }
 }
 
-/// Something that nobody counts.
+/// Returns an item that nobody counts.
 fn stranger(lab: &Lab, hasher: &Hasher, number: u64) -> Digest {
     (lab.spoil)(umbel::Key::digest(&Keys::of_build(1).stranger(number), hasher))
 }

@@ -1,4 +1,4 @@
-//! E22: sentences of the source documents that a small run puts right.
+//! E22: statements of the source documents that a small run refutes.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -13,7 +13,7 @@ pub struct QueryRules;
 const KEYS: Parameter = Parameter::count("n", "keys in a filter", [1000; 2], [100, 100_000]);
 const BITS: Parameter = Parameter::count("m", "bits of a filter", [9586; 2], [1000, 10_000_000]);
 const HASHES: Parameter = Parameter::count("k", "hash functions", [7; 2], [1, 30]);
-const BUILDS: Parameter = Parameter::count("builds", "filters", [20, 100], [5, 10_000]);
+const BUILDS: Parameter = Parameter::count("builds", "number of filters", [20, 100], [5, 10_000]);
 const QUERIES: Parameter =
     Parameter::count("queries", "strangers for each filter", [50_000, 200_000], [1000, 1_000_000]);
 
@@ -21,13 +21,18 @@ impl Experiment for QueryRules {
     fn about(&self) -> About {
         About {
             id: "E22",
-            title: "Rules of the source documents that do not survive a small run",
-            source: "Jambura et al. 2026 (Bloom Filter); Werren and Suter 2024 (Bloom Filter); \
-                     Schierz 2022 (Wie zuverlässig ist Probabilismus); the untitled article",
-            claim: "A key is absent only if all of its bits are zero; what is not in the set is always recognised; hash functions \
-                    need no secret; each element takes the same number of bits; rounding is downwards.",
-            set_up: "Filters of 9586 bits with 7 hash functions and 1000 keys, asked by the right and by the wrong rule; the \
-                     example of ten bits; an attacker who knows the hash, against filters with a public and with a secret one.",
+            chapter: Chapter::Sizing,
+            title: "Rules of the source documents that a small run refutes",
+            sources: &[JAMBURA, WERREN, SCHIERZ, UNTITLED],
+            claim: "A key is absent only if all of its bits are zero; a key that is not in the set \
+                    is always recognised; hash functions need no secret; each element takes the \
+                    same number of bits; k is rounded down.",
+            set_up: "Filters of 9586 bits with 7 hash functions and 1000 keys, queried by the \
+                     right rule and by the wrong one; the example of ten bits; an attacker who \
+                     knows the hash, against filters with a public and with a secret hash.",
+            advice: "Reject a key at its first zero bit, and use a hash with a secret key as soon as \
+                     others can choose keys or read the filter.",
+            command: "`umbel build --hash keyed`",
             seconds: [1, 6],
             timed: false,
             parameters: &[KEYS, BITS, HASHES, BUILDS, QUERIES],
@@ -41,16 +46,18 @@ impl Experiment for QueryRules {
         sizes(&mut findings)?;
         dictionary(lab, &mut findings)?;
         chosen_keys(lab, &mut findings)?;
-        findings.verdict = "One zero bit proves that a key is absent; a filter that waits for all to be zero says yes to nearly \
-                            everything. No member is ever denied, but some strangers are admitted. Bits per key follow from the \
-                            rate. Whoever knows the hash can test words and spoil the filter; a secret hash prevents both. k is \
-                            rounded to the nearest."
-            .into();
+        findings.verdict =
+            "One zero bit proves that a key is absent; a filter that requires all bits to be zero \
+             says yes to nearly everything. No member is ever denied, but some strangers are \
+             admitted. The bits per key follow from the rate. An attacker who knows the hash can \
+             test words and spoil the filter; a secret hash prevents both. k is rounded to the \
+             nearest whole number."
+                .into();
         Ok(findings)
     }
 }
 
-/// A filter of some keys of a build.
+/// Builds a filter of these keys.
 fn filled(lab: &Lab, layout: Standard, hasher: Hasher, members: &[u64]) -> Result<Bloom<Standard>> {
     let digests = lab.digests(&hasher, members);
     let mut filter = Bloom::with_layout(layout, hasher)?;
@@ -58,7 +65,7 @@ fn filled(lab: &Lab, layout: Standard, hasher: Hasher, members: &[u64]) -> Resul
     Ok(filter)
 }
 
-/// How many of the bits of a digest are set.
+/// Returns the number of set bits at the positions of a digest.
 fn set_bits(filter: &Bloom<Standard>, digest: Digest) -> u32 {
     let words = filter.words().words();
     let mut set = 0;
@@ -68,8 +75,8 @@ fn set_bits(filter: &Bloom<Standard>, digest: Digest) -> u32 {
     set
 }
 
-/// The rate by the rule that is right, and by the one that asks for all bits to be zero; members that are not found by the
-/// right one.
+/// Measures the rate by the right rule, the rate by the rule that requires all bits to be zero for
+/// a no, and the number of members that the right rule does not find.
 fn by_rule(lab: &Lab, layout: Standard, n: u64, builds: u64, queries: u64) -> Result<(Rate, Rate, u64)> {
     let (mut right, mut wrong, mut lost) = (Vec::new(), Vec::new(), 0);
     for build in 0..builds {
@@ -87,7 +94,7 @@ fn by_rule(lab: &Lab, layout: Standard, n: u64, builds: u64, queries: u64) -> Re
     Ok((Rate::from_builds(&right, queries), Rate::from_builds(&wrong, queries), lost))
 }
 
-/// The rate of the rule that says no only if all bits are zero.
+/// Returns the rate of the rule that says no only if all bits are zero.
 fn wrong_rate(m: u64, n: u64, k: u32) -> umbel::Result<f64> {
     Ok(1.0 - (1.0 - rate::expected_fill(m, n, k)?).powi(k as i32))
 }
@@ -111,7 +118,7 @@ fn rules(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut loads: Vec<u64> = [n / 4, n / 2, n, 2 * n, 4 * n].into_iter().filter(|n| *n > 0).collect();
     loads.dedup();
     for load in loads {
-        // The claims are about n keys; the other loads are for the chart.
+        // The claims concern n keys; the other loads are only drawn.
         let share = if load == n { 1 } else { 10 };
         let (right, wrong, lost) = by_rule(lab, layout, load, builds, (queries / share).max(1))?;
         let (theory, wrong_theory) = (rate::classic(m, load, k)?, wrong_rate(m, load, k)?);
@@ -135,9 +142,9 @@ fn rules(lab: &Lab, findings: &mut Findings) -> Result<()> {
         if !is_claimed {
             continue;
         }
-        let claim = format!("of {} members, so many are not found", n * builds);
+        let claim = format!("of {} members, those that are not found", n * builds);
         sweep.at_most(claim, lost as f64, 0.0).shows("e10");
-        let claim = "strangers that are not recognised as such, whatever is said";
+        let claim = "share of strangers that are not recognised";
         sweep.at_least(claim, right.mean, theory / 2.0).shows("e10");
         if (n, m, k) == (1000, 9586, 7) {
             let claim = "the two rates of theory are 0.994 and 0.010";
@@ -149,17 +156,17 @@ fn rules(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// The wrong rule in the example of ten bits.
+/// Applies the wrong rule to the example of ten bits.
 fn toy(findings: &mut Findings) {
     let mut bits = [false; 10];
     [2, 4, 9].into_iter().flat_map(positions).for_each(|position| bits[position] = true);
     let refused: Vec<u64> =
         (0..10).filter(|x| positions(*x).iter().all(|position| !bits[*position])).collect();
-    let claim = "in the example of ten bits the wrong rule refuses the last digit 6 alone";
+    let claim = "in the example of ten bits the wrong rule rejects only the last digit 6";
     findings.that(claim, refused == [6]).shows("e40");
 }
 
-/// Bits per key by rate, and how a number of hash functions becomes whole.
+/// Checks the bits per key by rate, and the rounding of k.
 fn sizes(findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("bits_per_key").chart(
         "bits_per_key",
@@ -179,10 +186,10 @@ fn sizes(findings: &mut Findings) -> Result<()> {
     }
     let bits = |p| rate::bits_per_key(p);
     sweep
-        .at_most("at p = 0.01, bits per key differ by, from 1000 to 10^9 keys", most - least, 0.001)
+        .at_most("at p = 0.01, variation of the bits per key from 1000 to 10^9 keys", most - least, 0.001)
         .shows("e08");
     sweep
-        .near("a tenth of the rate takes so many more bits per key", bits(0.001)? - bits(0.01)?, 4.7925, 1e-4)
+        .near("further bits per key for a tenth of the rate", bits(0.001)? - bits(0.01)?, 4.7925, 1e-4)
         .shows("e08");
     let curve = (0..=40).map(|step| 10f64.powf(-6.0 + 5.7 * f64::from(step) / 40.0));
     let curve: Vec<f64> = curve.collect();
@@ -191,7 +198,7 @@ fn sizes(findings: &mut Findings) -> Result<()> {
     };
     sweep.series("Bloom filter", Mark::Line, 0, points(&|p| rate::bits_per_key(p))?);
     let least = points(&|p| rate::information_minimum(p))?;
-    sweep.series("least that any filter needs", Mark::Dashes, 6, least);
+    sweep.series("lower bound for any filter", Mark::Dashes, 6, least);
     findings.add(sweep);
 
     let (n, m) = (1000, rate::optimal_bits(1000, 0.01)?);
@@ -199,14 +206,15 @@ fn sizes(findings: &mut Findings) -> Result<()> {
     let claim = format!("(m/n) ln 2 = {ideal:.4} hash functions are rounded to");
     let rounded = KPolicy::Round.hashes(m, n)?;
     findings.near(claim, rounded.into(), 7.0, 0.0).shows("e21");
-    // Rounding down, as is claimed, would have been worse, by one per cent: that is theory, and too little to be measured here.
+    // Rounding down, as claimed, would be worse by one per cent in theory, too little to measure
+    // here.
     let [down, nearest] = [rate::classic(m, n, 6)?, rate::classic(m, n, 7)?];
-    let claim = format!("rate of theory with k = 6 over that with k = 7, n = {n}, m = {m}");
+    let claim = format!("theoretical rate with k = 6 / with k = 7, n = {n}, m = {m}");
     findings.at_least(claim, down / nearest, 1.005).shows("e21");
     Ok(())
 }
 
-/// Tests a list of words, some of which are in the filter, as somebody does who has the filter and the list.
+/// Tests a list of words against the filter, as an attacker who has both would.
 fn dictionary(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (members, others, rounds) = (1000, lab.either(20_000, 100_000), 10);
     let layout = Standard::new(9586, 7)?;
@@ -225,12 +233,13 @@ fn dictionary(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let found = found as f64 / (members * rounds) as f64;
         let wrong = wrong as f64 / (others * rounds) as f64;
         let name = if keyed { "secret" } else { "public" };
-        let claim = format!("words of the filter that the holder of a list can name, {name} hash");
+        let claim = format!("share of the filter's words that the holder of a list can name, {name} hash");
         sweep
             .row()
             .cell("hash", name)
             .value("guessed_words_that_are_in", found, 4)
-            // Without the key a word is tested with bits of no meaning: it passes as often as a stranger.
+            // Without the key the tested bits are meaningless, and a word passes as often as a
+            // stranger.
             .when(keyed, |point| point.at_most(claim.clone(), 0.02))
             .when(!keyed, |point| point.at_least(claim.clone(), 1.0))
             .shows("e33")
@@ -240,7 +249,7 @@ fn dictionary(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// The hash of the owner and that of an attacker: the same if there is no key.
+/// Returns the hash of the owner and that of an attacker: the same if there is no key.
 fn hashers(lab: &Lab, number: u64, keyed: bool) -> (Hasher, Hasher) {
     let key = |who: u64| {
         let secret = u128::from(lab.seed) << 64 | u128::from(2 * number + who);
@@ -249,7 +258,7 @@ fn hashers(lab: &Lab, number: u64, keyed: bool) -> (Hasher, Hasher) {
     if keyed { (key(0), key(1)) } else { (Hasher::default(), Hasher::default()) }
 }
 
-/// Keys that were chosen to set as many bits as they can.
+/// Measures the rate after insertions of keys that were chosen to set as many bits as possible.
 fn chosen_keys(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, rounds, queries) = (1000, lab.either(4, 10), lab.either(50_000, 200_000));
     let layout = Standard::new(9586, 7)?;
@@ -266,7 +275,7 @@ fn chosen_keys(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
         let found = Rate::from_builds(&rates, queries);
         let name = if keyed { "secret" } else { "public" };
-        let claim = format!("rate after {n} keys that an attacker has chosen, {name} hash");
+        let claim = format!("rate after {n} keys chosen by an attacker, {name} hash");
         // If no two keys shared a bit, 7000 of 9586 would be set.
         let all_different = (7.0 * n as f64 / layout.bits() as f64).powi(7);
         let expected = if keyed { theory } else { all_different };
@@ -277,12 +286,12 @@ fn chosen_keys(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Keys whose bits are all different, as this hash has them.
+/// Returns keys whose bits are all different under this hash.
 fn polluting(lab: &Lab, layout: Standard, hasher: &Hasher, n: u64, keys: Keys) -> Vec<u64> {
     let mut taken = vec![false; layout.bits() as usize];
     let mut chosen = Vec::new();
     let mut tried = 0;
-    // Towards the end one key in ten thousand has seven bits that are free.
+    // Towards the end one key in ten thousand has seven free bits.
     let candidates = keys.members(1 << 21);
     while chosen.len() < n as usize {
         let Some(tile) = candidates.get(tried..tried + 4096) else { break };

@@ -1,4 +1,4 @@
-//! E17: kinds from which keys can be removed: what that costs in memory, and how many keys it holds for.
+//! E17: kinds that support removal: their memory, and the share of keys that can be removed.
 
 use super::prelude::*;
 use crate::measure::{Rate, positives};
@@ -42,14 +42,19 @@ impl Experiment for Removal {
     fn about(&self) -> About {
         About {
             id: "E17",
-            title: "What it costs that keys can be removed",
-            source: "Fan et al. 2000; Rottenstreich et al. 2014; Rothenberg et al. 2010; Fan et al. 2014; \
-                     Bender et al. 2012",
-            claim: "Keys can be removed from counting, variable-increment, cuckoo and quotient filters, and most of them from a \
-                    deletable filter; from a standard filter none.",
-            set_up: "Each kind for the same number of keys at 1 % and 0.1 %, as the library plans it. All keys are inserted; half of \
-                     them are removed in random order, and the others have to be there still; then the rest is removed. The \
-                     deletable filter is also given regions of other sizes.",
+            chapter: Chapter::Kinds,
+            title: "The cost of removing keys",
+            sources: &[FAN_CAO, ROTTENSTREICH, ROTHENBERG, FAN_ANDERSEN, BENDER],
+            claim: "Keys can be removed from counting, variable-increment, cuckoo and quotient \
+                    filters, and most of them from a deletable filter, but none from a standard \
+                    filter.",
+            set_up: "Each kind for the same number of keys at 1 % and 0.1 %, as the library plans \
+                     it. All keys are inserted; half of them are removed in random order, and the \
+                     other half must still be found; then the rest is removed. The deletable \
+                     filter is also tried with regions of other sizes.",
+            advice: "To remove keys, take a cuckoo filter, or a quotient filter if the same key \
+                     may be inserted often; take counters only if you need their counts.",
+            command: "`umbel build --kind cuckoo` and `umbel remove`",
             seconds: [1, 12],
             timed: false,
             parameters: &[KEYS, BUILDS, QUERIES],
@@ -65,7 +70,7 @@ impl Experiment for Removal {
             for contestant in contestants() {
                 let found = measured(lab, p, &contestant)?;
                 let claim = |text: &str| format!("{}, p = {p}: {text}", contestant.name);
-                let share = claim("share of keys that were removed");
+                let share = claim("share of keys removed");
                 let predicted = match contestant.kind {
                     Kind::Deletable => Some(predicted(lab, p, &contestant.options)?),
                     _ => None,
@@ -84,9 +89,11 @@ impl Experiment for Removal {
                     .when(removes_all, |point| point.at_least(share.clone(), 1.0))
                     .with(predicted, |point, predicted| point.near(share.clone(), predicted, deviation(lab)))
                     .count("lost", found.lost)
-                    .at_most(claim("keys lost by removing others"), 0.0)
+                    .at_most(claim("keys lost through the removal of others"), 0.0)
                     .count("strangers_after_all", found.after_all)
-                    .when(removes_all, |point| point.at_most(claim("strangers found when all are out"), 0.0));
+                    .when(removes_all, |point| {
+                        point.at_most(claim("strangers found after all keys are removed"), 0.0)
+                    });
                 sizes.push((contestant.name, found.bits_per_key));
                 if p == 0.01 {
                     named.push((contestant.name, found.bits_per_key, found.removed));
@@ -97,16 +104,18 @@ impl Experiment for Removal {
         findings.add(sweep);
         regions(lab, &named, &mut findings)?;
         by_rate(lab, &mut findings)?;
-        findings.verdict = "A counting filter takes four times the memory of the standard one to let every key go, a variable-increment \
-                            filter a quarter less than that. Cuckoo and quotient filters let every key go for about a third of the \
-                            memory of a counting filter, or less. The deletable filter takes a quarter more than the standard one, and for that lets most \
-                            keys go, not all. No removal of a key has made a filter forget another."
-            .into();
+        findings.verdict =
+            "A counting filter takes four times the memory of the standard one to make every key \
+             removable, a variable-increment filter a quarter less than that. Cuckoo and quotient \
+             filters do the same in about a third of the memory of a counting filter, or less. The \
+             deletable filter takes a quarter more memory than the standard one, and releases most \
+             keys, not all. No removal of a key has made a filter forget another."
+                .into();
         Ok(findings)
     }
 }
 
-/// The result of removing the keys of one kind of filter.
+/// The measurements of removals from one kind of filter.
 struct Removals {
     bits_per_key: f64,
     rate: Rate,
@@ -116,11 +125,12 @@ struct Removals {
     removed: f64,
     /// Number of keys that were neither removed nor found.
     lost: u64,
-    /// Number of strangers that are found after all removals.
+    /// Number of strangers found after all removals.
     after_all: u64,
 }
 
-/// Removes these keys, and returns those that could not be removed: all of them if the kind does not support removal.
+/// Removes these keys, and returns those that could not be removed: all of them if the kind does
+/// not support removal.
 fn remove(filter: &mut AnyFilter, digests: &[Digest]) -> Result<Vec<Digest>> {
     if !filter.kind().capabilities().remove {
         return Ok(digests.to_vec());
@@ -176,14 +186,15 @@ fn spec(n: u64, p: f64, options: &KindOptions, hasher: Hasher) -> Result<Spec> {
     Ok(Spec::new(n, p)?.with_options(options.clone()).with_hasher(hasher))
 }
 
-/// The share of keys of a full deletable filter that theory expects to be removable.
+/// Returns the share of keys of a full deletable filter that can be removed, by theory.
 fn predicted(lab: &Lab, p: f64, options: &KindOptions) -> Result<f64> {
     let n = lab.count(&KEYS);
     let filter = Deletable::build(&spec(n, p, options, lab.hasher(0))?)?;
     Ok(deletable::deletability(filter.layout().bits(), filter.regions(), n, filter.layout().hashes())?)
 }
 
-/// Theory takes the fates of the k bits of a key for independent, which is a little off; and chance.
+/// Returns the tolerance of a share: theory treats the k bits of a key as independent, which is a
+/// little wrong; and chance.
 fn deviation(lab: &Lab) -> f64 {
     0.02 + 4.0 * 0.5 / ((lab.count(&KEYS) * lab.count(&BUILDS)) as f64).sqrt()
 }
@@ -203,7 +214,7 @@ fn compare(p: f64, sizes: &[(&str, f64)], sweep: &mut Sweep) {
     }
 }
 
-/// The deletable filter with regions of other sizes, and the others beside.
+/// Measures the deletable filter with regions of other sizes, and draws it next to the other kinds.
 fn regions(lab: &Lab, named: &[(&str, f64, f64)], findings: &mut Findings) -> Result<()> {
     let p = 0.01;
     let mut sweep = Sweep::new("regions").chart(
@@ -217,7 +228,7 @@ fn regions(lab: &Lab, named: &[(&str, f64, f64)], findings: &mut Findings) -> Re
             Contestant { name: "deletable", kind: Kind::Deletable, options: KindOptions::default() };
         contestant.options.deletable.region_bits = region_bits;
         let (found, theory) = (measured(lab, p, &contestant)?, predicted(lab, p, &contestant.options)?);
-        let claim = format!("share removed from a deletable filter with regions of {region_bits} bits");
+        let claim = format!("share removed from a deletable filter with {region_bits}-bit regions");
         sweep
             .at(found.bits_per_key)
             .cell("bits_of_a_region", region_bits)
@@ -236,7 +247,7 @@ fn regions(lab: &Lab, named: &[(&str, f64, f64)], findings: &mut Findings) -> Re
     Ok(())
 }
 
-/// Memory by rate.
+/// Draws the memory by rate.
 fn by_rate(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let n = lab.count(&KEYS);
     let mut series = Vec::new();
@@ -252,7 +263,7 @@ fn by_rate(lab: &Lab, findings: &mut Findings) -> Result<()> {
     }
     findings.charts.push(Chart {
         name: "bits_per_key".into(),
-        title: "Bits per key by rate, for filters from which keys can be removed".into(),
+        title: "Bits per key by rate, for filters that support removal".into(),
         x: Axis::log("false-positive rate"),
         y: Axis::linear("bits per key"),
         series,

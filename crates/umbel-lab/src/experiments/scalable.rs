@@ -13,29 +13,36 @@ use umbel::{Bloom, Digest, Hasher, Kind, Partitioned, Scalable, Spec, Standard};
 pub struct Growing;
 
 const CAPACITY: Parameter = Parameter::count("n", "keys of the first stage", [1000; 2], [100, 5000]);
-const RATE: Parameter = Parameter::real("p", "rate asked for", [0.01; 2], [1e-4, 0.1]);
+const RATE: Parameter = Parameter::real("p", "requested rate", [0.01; 2], [1e-4, 0.1]);
 const TIGHTENING: Parameter =
-    Parameter::real("r", "by which the rate of each stage is lower", [0.5; 2], [0.1, 0.95]);
-const GROWTH: Parameter = Parameter::count("s", "by which each stage is larger", [2; 2], [2, 4]);
-const STAGES: Parameter = Parameter::count("stages", "stages that are filled", [6; 2], [1, 6]);
-const BUILDS: Parameter = Parameter::count("builds", "filters", [20, 60], [2, 200]);
+    Parameter::real("r", "rate of a stage as a share of the previous one", [0.5; 2], [0.1, 0.95]);
+const GROWTH: Parameter =
+    Parameter::count("s", "size of a stage as a multiple of the previous one", [2; 2], [2, 4]);
+const STAGES: Parameter = Parameter::count("stages", "number of stages to fill", [6; 2], [1, 6]);
+const BUILDS: Parameter = Parameter::count("builds", "number of filters", [20, 60], [2, 200]);
 const QUERIES: Parameter =
     Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [1000, 2_000_000]);
 
-/// Rates found elsewhere for stages of 1000, 2000, ... keys at p = 0.01 and r = 1/2, one by one.
+/// Rates measured elsewhere for single stages of 1000, 2000, ... keys at p = 0.01 and r = 1/2.
 const PRINTED: [f64; 6] = [0.0040, 0.0019, 0.0010, 0.0005, 0.000_23, 0.000_10];
 
 impl Experiment for Growing {
     fn about(&self) -> About {
         About {
             id: "E6",
+            chapter: Chapter::Kinds,
             title: "A filter that grows keeps its rate only if its stages get stricter",
-            source: "Almeida et al. 2007; Schierz 2022 (Wie zuverlässig ist Probabilismus), which leaves out the formula",
-            claim: "Stage i of a scalable filter holds n s^i keys at the rate P (1 - r) r^i. One yes is enough, so the rate of all \
-                    is 1 - Π (1 - P_i), which never exceeds P. With the same rate P for every stage it grows without bound.",
-            set_up: "A scalable filter is filled from the first key to the end of its sixth stage, and asked for strangers on \
-                     the way. Beside it, standard filters of the same capacities, each with the rate that is asked of the \
-                     whole.",
+            sources: &[ALMEIDA, SCHIERZ],
+            claim: "Stage i of a scalable filter holds n s^i keys at the rate P (1 - r) r^i. One \
+                    yes is enough, so the rate of all stages is 1 - Π (1 - P_i), which never \
+                    exceeds P. If every stage has the same rate P, the rate of the whole grows \
+                    without bound. Schierz 2022 leaves out the formula.",
+            set_up: "A scalable filter is filled from the first key to the end of its sixth stage, \
+                     and queried with strangers on the way. For comparison, standard filters of \
+                     the same capacities, each with the rate that is asked of the whole.",
+            advice: "If you do not know how many keys will come, use a scalable filter; if you do \
+                     know, size a fixed filter and save a third of the memory.",
+            command: "`umbel build --kind scalable`",
             seconds: [1, 25],
             timed: false,
             parameters: &[CAPACITY, RATE, TIGHTENING, GROWTH, STAGES, BUILDS, QUERIES],
@@ -46,16 +53,17 @@ impl Experiment for Growing {
         let mut findings = Findings::default();
         examples(&mut findings)?;
         growth(lab, &mut findings)?;
-        findings.verdict = "With stages that get stricter the rate stays below the one asked for, however much the filter grows; it \
-                            is lower than need be, as the number of slices is rounded up. Without, six stages have nearly six \
-                            times the rate. The price is memory: 1.4427 log2(1/r) bits per key more in each stage than in the \
-                            one before."
-            .into();
+        findings.verdict =
+            "With stricter stages the rate stays below the one asked for, however much the filter \
+             grows; it is lower than necessary, as the number of slices is rounded up. Without \
+             them, six stages have nearly six times the rate. The price is memory: each stage \
+             takes 1.4427 log2(1/r) bits per key more than the one before."
+                .into();
         Ok(findings)
     }
 }
 
-/// The stages of a schedule, as in Almeida et al. 2007: keys, slice bits, slices.
+/// Returns the stages of a schedule, as in Almeida et al. 2007: keys, bits per slice, slices.
 fn stages(schedule: &Schedule, count: usize) -> Result<Vec<(u64, u64, u32)>> {
     let stage = |i| {
         let keys = schedule.stage_capacity(i);
@@ -70,7 +78,7 @@ fn bits_per_key(stages: &[(u64, u64, u32)]) -> f64 {
     bits as f64 / stages.iter().map(|stage| stage.0).sum::<u64>() as f64
 }
 
-/// The examples of Almeida et al. 2007: p = 0.001, 1000 keys in the first of six stages.
+/// Checks the examples of Almeida et al. 2007: p = 0.001, 1000 keys in the first of six stages.
 fn examples(findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("examples").chart(
         "memory",
@@ -98,9 +106,9 @@ fn examples(findings: &mut Findings) -> Result<()> {
             .value("bits_per_key", found, 2)
             .near(claim.clone(), bits, 0.005)
             .value("over_static", found / fixed, 3)
-            .near(format!("{claim}, over a filter that need not grow"), ratio, 0.0006);
+            .near(format!("{claim} / bits per key of a fixed filter"), ratio, 0.0006);
     }
-    sweep.series("a filter that need not grow", Mark::Dashes, 6, [(1000.0, fixed), (1.4e6, fixed)]);
+    sweep.series("fixed filter", Mark::Dashes, 6, [(1000.0, fixed), (1.4e6, fixed)]);
     let halves = Schedule::new(1000, 0.001, 0.5, 2)?;
     let all = stages(&halves, 6)?;
     sweep.that(
@@ -108,21 +116,21 @@ fn examples(findings: &mut Findings) -> Result<()> {
         all.iter().map(|stage| stage.1).eq([1443, 2886, 5771, 11_542, 23_084, 46_167])
             && all.iter().map(|stage| stage.2).eq(11..=16),
     );
-    let claim = "the formula that is left out: bound of six stages, in 1e-4";
+    let claim = "the missing formula: bound of six stages, in 1e-4";
     sweep.near(claim, halves.compound_rate(6) * 1e4, 9.841, 5e-4).shows("e25");
     let nines = Schedule::new(1000, 0.001, 0.9, 2)?;
     let claim = "the same for r = 0.9, in 1e-4";
     sweep.near(claim, nines.compound_rate(6) * 1e4, 4.685, 5e-4).shows("e25");
     let steps = all.windows(2).map(|pair| bits_per_key(&pair[1..]) - bits_per_key(&pair[..1]));
     let farthest = steps.map(|step| (step - 1.0 / std::f64::consts::LN_2).abs()).fold(0.0, f64::max);
-    let claim = "r = 0.5: bits per key that a stage costs more than the one before, less 1.4427";
+    let claim = "r = 0.5: extra bits per key of a stage over the previous one, deviation from 1.4427";
     sweep.at_most(claim, farthest, 0.01).shows("e25");
     findings.add(sweep);
     Ok(())
 }
 
-/// Inserts keys until the filter has `count` of them; a key that it takes for known does not count. Returns the number of
-/// digests that were tried.
+/// Inserts keys until the filter has `count` of them; a key that it already takes for a member does
+/// not count. Returns the number of digests that were tried.
 fn fill_to(filter: &mut Scalable, digests: &[Digest], mut next: usize, count: u64) -> Result<usize> {
     loop {
         let missing = count.saturating_sub(filter.stages().map(|stage| stage.keys).sum());
@@ -135,7 +143,8 @@ fn fill_to(filter: &mut Scalable, digests: &[Digest], mut next: usize, count: u6
     }
 }
 
-/// Standard filters of growing capacities that all have the same rate, the last of which takes keys.
+/// Standard filters of growing capacities that all have the same rate. New keys go into the last
+/// one.
 struct Untightened {
     schedule: Schedule,
     rate: f64,
@@ -212,7 +221,7 @@ impl Growth {
         let mut single = vec![Vec::new(); shapes.len()];
         for build in 0..lab.count(&BUILDS) {
             let (keys, hasher) = (Keys::of_build(build), lab.hasher(build));
-            // A few more than fit, since the filter leaves out what it takes for known.
+            // A few more than fit, since the filter skips keys that it takes for members.
             let members = lab.digests(&hasher, &keys.members(total + (2.0 * p * total as f64) as u64 + 100));
             let strangers = lab.digests(&hasher, &keys.strangers(queries));
             let spec = Spec::new(n, p)?.with_hasher(hasher.clone()).with_options(options.clone());
@@ -250,7 +259,7 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let schedule = Schedule::new(n, p, r, s)?;
     let shapes = stages(&schedule, count)?;
     let ends: Vec<u64> = (1..=count).map(|to| shapes[..to].iter().map(|stage| stage.0).sum()).collect();
-    // In the middle of each stage, and where it ends.
+    // The middle and the end of each stage.
     let sizes: Vec<u64> =
         shapes.iter().zip(&ends).flat_map(|(stage, end)| [end - stage.0 / 2, *end]).collect();
     let total = sizes[sizes.len() - 1];
@@ -277,7 +286,7 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
         Axis::log("keys"),
         Axis::linear("false-positive rate"),
     );
-    sweep.series("asked for", Mark::Dashes, 6, [(sizes[0] as f64, p), (total as f64, p)]);
+    sweep.series("requested", Mark::Dashes, 6, [(sizes[0] as f64, p), (total as f64, p)]);
     let mut below = true;
     for ((size, tight), loose) in sizes.iter().zip(&tight).zip(&loose) {
         below &= tight.mean <= p + tight.chance(p);
@@ -292,8 +301,8 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (tight, loose) = (tight[sizes.len() - 1], loose[sizes.len() - 1]);
     let theory = compound(rates.iter().copied());
     let claim = format!("rate of all {count} stages");
-    // A key that the filter takes for known is left out, and the others set a few more bits than chance has it: about as
-    // many more, in proportion, as are left out.
+    // The filter skips keys that it takes for members. The others set a few more bits than random
+    // keys, by about the share of the skipped keys.
     sweep.rate(claim.clone(), &tight, theory, 0.01 + theory);
     let loose_rates: Vec<f64> = (0..count)
         .map(|i| Untightened::rate_with(&schedule, p, i, schedule.stage_capacity(i)))
@@ -301,12 +310,12 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let loose_theory = compound(loose_rates.iter().copied());
     sweep.rate(format!("{claim} without tightening"), &loose, loose_theory, 0.01).shows("e25");
     if literature {
-        sweep.near(format!("{claim}, as found elsewhere"), tight.mean, 0.0077, 0.0008);
-        let claim = format!("{claim} without tightening, as found elsewhere");
+        sweep.near(format!("{claim}, as measured elsewhere"), tight.mean, 0.0077, 0.0008);
+        let claim = format!("{claim} without tightening, as measured elsewhere");
         sweep.near(claim, loose.mean, 0.0585, 0.0015);
     }
-    sweep.that("the rate asked for is not exceeded at any size", below);
-    // Theory at twelve sizes of each stage, those before it being full.
+    sweep.that("the requested rate is not exceeded at any size", below);
+    // Theory at twelve sizes of each stage, with the previous stages full.
     let curve = |full: &[f64], newest: &dyn Fn(usize, u64) -> Result<f64>| -> Result<Vec<(f64, f64)>> {
         let mut points = Vec::new();
         for (i, (end, (keys, ..))) in ends.iter().zip(&shapes).enumerate() {
@@ -327,7 +336,7 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     for (label, colour, curve) in
         [("stages with one rate, theory", 1, loose_curve), ("stricter stages, theory", 0, tight_curve)]
     {
-        // The first quarter of the first stage has no false positives to speak of.
+        // The first quarter of the first stage has hardly any false positives.
         let shown = curve.into_iter().filter(|at| at.0 >= n as f64 / 4.0);
         sweep.series(label, Mark::Line, colour, shown);
     }

@@ -1,4 +1,4 @@
-//! E12-similar: how similar two sets are, from the AND of their filters.
+//! E12-similar: the similarity of two sets, from the AND of their filters.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -11,26 +11,34 @@ pub struct Similar;
 
 const BITS: Parameter = Parameter::count("m", "bits of a filter", [2048; 2], [256, 1_000_000]);
 const HASHES: Parameter = Parameter::count("k", "hash functions", [4; 2], [1, 32]);
-const ELEMENTS: Parameter = Parameter::count("n", "elements of each set", [200; 2], [20, 100_000]);
+const ELEMENTS: Parameter = Parameter::count("n", "elements in each set", [200; 2], [20, 100_000]);
 const BUILDS: Parameter = Parameter::count("builds", "pairs of filters", [400, 10_000], [50, 100_000]);
 
-/// Quarters of the elements that both have, the AND fraction, and the corrected Jaccard similarity, at m = 2048, k = 4, n = 200.
+/// Quarters of the elements that are in both sets, the AND fraction, and the corrected Jaccard
+/// similarity, at m = 2048, k = 4, n = 200.
 const PRINTED: [(u64, f64, f64); 5] =
     [(0, 0.324, 0.001), (1, 0.470, 0.144), (2, 0.628, 0.332), (3, 0.805, 0.600), (4, 1.0, 1.0)];
 
-/// How far a figure may be from the printed one.
+/// The tolerance of a printed figure.
 const TOLERANCE: f64 = 0.01;
 
 impl Experiment for Similar {
     fn about(&self) -> About {
         About {
             id: "E12-similar",
-            title: "The AND of two filters tells how similar two documents are, above a floor",
-            source: "Jain et al. 2005; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "The share of the bits of A that are also set in B tells how similar two documents are, without comparing them.",
-            set_up: "Two sets of 200 elements, of which none, a quarter, half, three quarters or all are in both, in filters of 2048 bits with \
-                     k = 4, over many pairs of filters with different hashes: the share of A's bits that are in B, and the Jaccard similarity that \
-                     follows from the bits of A, of B and of their union. Then disjoint sets, of which B grows.",
+            chapter: Chapter::Documents,
+            title: "The AND of two filters shows how similar two documents are, above a floor",
+            sources: &[JAIN, SCHIERZ],
+            claim: "The share of the bits of A that are also set in B shows how similar two \
+                    documents are, without comparing the documents.",
+            set_up: "Two sets of 200 elements, of which none, a quarter, half, three quarters or \
+                     all are in both, in filters of 2048 bits with k = 4, over many pairs of \
+                     filters with different hashes: the share of A's bits that are in B, and the \
+                     Jaccard similarity that follows from the bits of A, of B and of their union. \
+                     Then disjoint sets, of which B grows.",
+            advice: "Compute the Jaccard similarity from the three bit counts; use the share of \
+                     common bits only to rank documents of equal size.",
+            command: "`umbel similar draft1.txt draft2.txt`",
             seconds: [1, 5],
             timed: false,
             parameters: &[BITS, HASHES, ELEMENTS, BUILDS],
@@ -41,11 +49,13 @@ impl Experiment for Similar {
         let mut findings = Findings::default();
         shares(lab, &mut findings)?;
         floor(lab, &mut findings)?;
-        findings.verdict = "The share of common bits orders documents by their similarity, but it does not measure it: of two sets that share \
-                            nothing, it is the fill of the second filter, and a full filter has everything in common with everybody. The \
-                            Jaccard similarity from the three numbers of bits has no such floor, and is right on average. A part of a set is \
-                            always recognised as one."
-            .into();
+        findings.verdict =
+            "The share of common bits ranks documents by similarity, but does not measure it: for \
+             two sets that share nothing it equals the fill of the second filter, and a full \
+             filter has everything in common with every other. The Jaccard similarity from the \
+             three bit counts has no such floor, and is right on average. A subset is always \
+             recognised."
+                .into();
         Ok(findings)
     }
 }
@@ -57,18 +67,18 @@ fn sketch(lab: &Lab, build: u64, digests: &[Digest]) -> Result<Sketch> {
     Ok(filter)
 }
 
-/// The similarity before it is cut off at 0 and 1.
+/// Returns the similarity before it is clamped to 0 and 1.
 fn unclamped(overlap: &Overlap) -> f64 {
     (overlap.left.value + overlap.right.value - overlap.union.value) / overlap.union.value
 }
 
-/// Sets that have more and more in common.
+/// Compares sets that share more and more elements.
 fn shares(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, builds) = (lab.count(&ELEMENTS), lab.count(&BUILDS));
     let as_printed = (lab.count(&BITS), lab.count(&HASHES), n) == (2048, 4, 200);
     let mut sweep = Sweep::new("similarity").chart(
         "similarity",
-        "Two sets that have more and more in common",
+        "Two sets that share more and more elements",
         Axis::linear("share of the elements of each that are in both"),
         Axis::linear("similarity"),
     );
@@ -85,7 +95,7 @@ fn shares(lab: &Lab, findings: &mut Findings) -> Result<()> {
             inside &= part.left_inside;
             and.push(likeness.left_and);
             match likeness.overlap {
-                // Not clamped at 0, so that the mean of disjoint sets is right too.
+                // Not clamped at 0, so that the mean is also right for disjoint sets.
                 Some(overlap) => jaccard.push(unclamped(&overlap)),
                 None => full += 1,
             }
@@ -113,22 +123,26 @@ fn shares(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 point.near(claim("Jaccard similarity, corrected"), jaccard_printed, TOLERANCE)
             })
             .when(full == 0, |point| {
-                point.near(claim("the corrected similarity is the true one"), truth, 0.005 + chance)
+                point.near(
+                    claim("Jaccard similarity, corrected, against the true one"),
+                    truth,
+                    0.005 + chance,
+                )
             })
-            .that(claim("a part is recognised as one"), inside)
+            .that(claim("a subset is recognised"), inside)
             .value("jaccard_sd", spread.deviation, 4);
     }
     findings.add(sweep);
     Ok(())
 }
 
-/// Sets that have nothing in common, of which the second grows.
+/// Compares disjoint sets, of which the second grows.
 fn floor(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (m, k, n) = (lab.count(&BITS) as f64, lab.count(&HASHES) as f64, lab.count(&ELEMENTS));
     let builds = lab.count(&BUILDS) / 4;
     let mut sweep = Sweep::new("floor").chart(
         "floor",
-        "Two sets that have nothing in common",
+        "Two sets that share no element",
         Axis::linear("elements of B"),
         Axis::linear("share of A's bits that are in B"),
     );
@@ -147,7 +161,7 @@ fn floor(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let (and, filled, jaccard) =
             (Rate::from_builds(&and, 1), Rate::from_builds(&filled, 1), Rate::from_builds(&jaccard, 1));
         let chance = 4.0 * and.deviation / (builds as f64).sqrt();
-        let claim = format!("nothing shared, {others} elements in B: common bits beyond the fill of B");
+        let claim = format!("nothing shared, {others} elements in B: share of common bits minus fill of B");
         sweep
             .at(others as f64)
             .cell("elements_of_b", others)

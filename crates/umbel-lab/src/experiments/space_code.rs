@@ -1,4 +1,5 @@
-//! E9: how well a multi-resolution space-code filter estimates the sizes of flows, and why its rule is guarded.
+//! E9: the accuracy of a multi-resolution space-code filter for the sizes of flows, and the reason
+//! for the guard in its rule.
 
 use super::prelude::*;
 use umbel::sizing::space_code::Rule;
@@ -9,24 +10,31 @@ use umbel::{Count, Digest, MultiResolution, SpaceCode, Spec};
 pub struct FlowSizes;
 
 const PACKETS: Parameter =
-    Parameter::count("packets", "packets in all", [1_000_000, 10_000_000], [10_000, 100_000_000]);
-const FLOWS: Parameter = Parameter::count("flows", "flows", [10_000, 100_000], [1000, 1_000_000]);
+    Parameter::count("packets", "total number of packets", [1_000_000, 10_000_000], [10_000, 100_000_000]);
+const FLOWS: Parameter = Parameter::count("flows", "number of flows", [10_000, 100_000], [1000, 1_000_000]);
 
-/// Number of flows from which on a decade is judged.
+/// The smallest number of flows for which a decade is judged.
 const MIN_FLOWS: usize = 30;
 
 impl Experiment for FlowSizes {
     fn about(&self) -> About {
         About {
             id: "E9",
+            chapter: Chapter::Counts,
             title: "Sizes of flows from a few bits per packet",
-            source: "Kumar et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "A multi-resolution space-code filter tells how many packets a flow has, whether ten or a million, with a \
-                    small bias and a spread of about a quarter. (Flows of fewer packets: E9b.)",
-            set_up: "Flows whose sizes fall as 1, 1/2, 1/3, ..., their packets in random order, recorded and asked for once. By \
-                     decade of size: bias, relative spread, and the share that lies in its 95 % interval. Flows of one packet \
-                     are also read by the rule that takes the level with the smallest error, unguarded. And flows of 25 packets, \
-                     of twice as many, and so on, are recorded in a filter of a single resolution as well.",
+            sources: &[KUMAR, HONOROFF],
+            claim: "A multi-resolution space-code filter estimates how many packets a flow has, \
+                    whether ten or a million, with a small bias and a spread of about a quarter. \
+                    (E9b covers smaller flows.)",
+            set_up: "Flows whose sizes fall as 1, 1/2, 1/3, ..., their packets in random order, \
+                     recorded and queried once. For each decade of sizes: bias, relative spread, \
+                     and the share of flows whose size lies in the 95 % interval. Flows of one \
+                     packet are also read by the unguarded rule, which takes the level with the \
+                     smallest error. Flows of 25 packets, of twice as many, and so on, are \
+                     recorded in a filter of a single resolution as well.",
+            advice: "Use these counts to rank flows and to find the large ones; expect an error of \
+                     about a quarter for each, and use several resolutions.",
+            command: "`umbel net flows` for packets, `umbel count` for lines",
             seconds: [1, 10],
             timed: false,
             parameters: &[PACKETS, FLOWS],
@@ -72,19 +80,19 @@ impl Experiment for FlowSizes {
             let inside =
                 share(&|i| (counts[of[i]].low..=counts[of[i]].high).contains(&(sizes[of[i]] as f64)));
             if of.len() >= MIN_FLOWS {
-                // The error of a mean of this many.
+                // Four standard errors of the mean.
                 let chance = 4.0 * spread / (of.len() as f64).sqrt();
                 decades
                     .row()
                     .cells([("from", &least), ("flows", &of.len())])
                     .signed("bias", bias, 4)
                     .hidden(bias.abs())
-                    .at_most(format!("bias from {least}"), 0.04 + chance)
+                    .at_most(format!("bias of flows from {least} packets"), 0.04 + chance)
                     .value("spread", spread, 4)
-                    .at_most(format!("spread from {least}"), 0.40)
+                    .at_most(format!("spread of flows from {least} packets"), 0.40)
                     .value("within_half", half, 4)
                     .value("in_interval", inside, 4)
-                    .at_least(format!("in the interval, from {least}"), 0.90);
+                    .at_least(format!("share of flows from {least} packets in the 95 % interval"), 0.90);
             }
             least *= 10;
         }
@@ -109,19 +117,20 @@ impl Experiment for FlowSizes {
         let row = rules.row().cell("rule", "guarded").value(column, guarded, 4);
         row.near("mean estimate of a single packet, guarded", 1.0, 0.1);
         let row = rules.row().cell("rule", "unguarded").value(column, unguarded, 1);
-        row.at_least("the same, unguarded", lab.either(3.0, 100.0));
+        row.at_least("mean estimate of a single packet, unguarded", lab.either(3.0, 100.0));
         findings.add(decades);
         findings.add(rules);
-        findings.verdict = "The estimates are nearly unbiased, with a spread of a seventh for small flows and a quarter for large \
-                            ones. Without the guard, noise on a coarse level is taken for a huge flow now and then, and ruins \
-                            the mean. A single resolution has all its groups hit after some 130 packets: it cannot tell 200 of them \
-                            from 400."
-            .into();
+        findings.verdict =
+            "The estimates are nearly unbiased, with a spread of a seventh for small flows and a \
+             quarter for large ones. Without the guard, noise on a coarse level is sometimes taken \
+             for a huge flow, which ruins the mean. A single resolution has all its groups hit \
+             after about 130 packets: it cannot distinguish 200 packets from 400."
+                .into();
         Ok(findings)
     }
 }
 
-/// Flows of 25 packets and of twice as many, again and again, in a filter of one resolution and in one of several.
+/// Records flows of 25, 50, 100, ... packets in a filter of one resolution and in one of several.
 fn resolutions(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let sizes: Vec<u64> = (0..10).map(|doubled| 25 << doubled).collect();
     let each = 100;
@@ -157,21 +166,24 @@ fn resolutions(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .value("several", mean(&|digest| several.count_digest(digest).value), 1)
             .path("several", 1);
     }
-    // The share of pairs of flows, of 200 and 400 packets, in which the larger has the larger estimate.
+    // The share of pairs of flows of 200 and 400 packets in which the larger flow has the larger
+    // estimate.
     let pairs = || digests[3 * each as usize..][..each as usize].iter().zip(&digests[4 * each as usize..]);
-    let told = |count: &dyn Fn(Digest) -> f64| {
+    let ordered = |count: &dyn Fn(Digest) -> f64| {
         pairs().filter(|(small, large)| count(**small) < count(**large)).count() as f64 / each as f64
     };
-    let [blind, seeing] =
-        [told(&|digest| one.count_digest(digest).value), told(&|digest| several.count_digest(digest).value)];
-    sweep.at_most("200 told from 400 by one resolution", blind, 0.2);
-    sweep.at_least("200 told from 400 by several", seeing, 0.85);
+    let [blind, seeing] = [
+        ordered(&|digest| one.count_digest(digest).value),
+        ordered(&|digest| several.count_digest(digest).value),
+    ];
+    sweep.at_most("share of pairs of 200 and 400 packets that one resolution orders", blind, 0.2);
+    sweep.at_least("share of pairs of 200 and 400 packets that several resolutions order", seeing, 0.85);
     findings.add(sweep);
     Ok(())
 }
 
-/// The mean estimate of many keys that were recorded once, by the guarded and the unguarded rule. There are as many that
-/// every level has its noise, and as many levels as that takes.
+/// Returns the mean estimate of keys that were recorded once, by the guarded and by the unguarded
+/// rule. There are enough keys to put noise on every level, and enough levels for that many keys.
 fn single_packets(lab: &Lab) -> Result<[f64; 2]> {
     let (n, levels) = lab.either((200_000, 6), (10_000_000, 9));
     let mut options = KindOptions::default();
@@ -188,7 +200,7 @@ fn single_packets(lab: &Lab) -> Result<[f64; 2]> {
     Ok([mean(Rule::Guarded), mean(Rule::Unguarded)])
 }
 
-/// Puts packets into a random order, the same for the same seed (Fisher and Yates).
+/// Shuffles packets (Fisher and Yates), with the same result for the same seed.
 fn shuffle(packets: &mut [u64], lab: &Lab) {
     for i in (1..packets.len()).rev() {
         packets.swap(i, lab.draw(0, i as u64, i as u64 + 1) as usize);

@@ -1,4 +1,4 @@
-//! E12-spie: routers that remember digests, and how many are asked in vain.
+//! E12-spie: routers that remember digests of packets, and the routers that are queried in vain.
 
 use super::prelude::*;
 use crate::keys::mix;
@@ -12,29 +12,36 @@ pub struct Spie;
 
 const BRANCHES: u32 = 4;
 const DEPTH: u32 = 5;
-/// Packets that a page holds.
+/// Number of packets in a page.
 const PAGE_PACKETS: u64 = 500;
-/// Packets that are traced; all pass the victim's router.
+/// Number of packets to trace, which all pass the victim's router.
 const TRACED_PACKETS: u64 = 200;
 const RATES: [f64; 6] = [0.01, 0.02, 0.05, 0.08, 0.1, 0.15];
-/// When it all happens.
+/// The time of all packets.
 const NOW: u64 = 10;
 
 const NETWORKS: Parameter =
-    Parameter::count("networks", "networks, each with its own pages, for each rate", [5, 30], [2, 300]);
+    Parameter::count("networks", "networks for each rate, each with its own pages", [5, 30], [2, 300]);
 
 impl Experiment for Spie {
     fn about(&self) -> About {
         About {
             id: "E12-spie",
-            title: "Routers that remember: how many are asked in vain",
-            source: "Snoeren et al. 2001; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
-            claim: "If every router keeps digests in a page with the rate p of false positives and has deg further neighbours, about deg \
-                    p / (1 - deg p) routers are suspected wrongly for each one on the way; from p = 1/deg on there is no end. \
-                    That needs pages with hash functions of their own.",
-            set_up: "A tree in which every router has four upstream and the victim is at the root. Each router's page is full with 500 \
-                     packets. 200 packets come from random leaves and are followed back. Then the same, where all routers \
-                     have forwarded the same other packets: with a seed for each router, and with one for all.",
+            chapter: Chapter::Networks,
+            title: "Routers that remember packets, and those queried in vain",
+            sources: &[SNOEREN, SCHIERZ],
+            claim: "If every router stores digests in a page with a false-positive rate of p and \
+                    has deg further neighbours, about deg p / (1 - deg p) routers are wrongly \
+                    suspected for each one on the path; from p = 1/deg on, the search does not \
+                    end. Pages need hash functions of their own.",
+            set_up: "A tree in which every router has four upstream neighbours and the victim is \
+                     at the root. Each router's page is full with 500 packets. 200 packets come \
+                     from random leaves and are traced back. Then the same with routers that have \
+                     all forwarded the same other packets: with a seed for each router, and with \
+                     one seed for all.",
+            advice: "Keep the rate of a page well below one over the number of neighbours, and \
+                     give every router and page a seed of its own.",
+            command: "the library module `umbel_net::traceback::spie`",
             seconds: [1, 5],
             timed: false,
             parameters: &[NETWORKS],
@@ -45,9 +52,9 @@ impl Experiment for Spie {
         let mut findings = Findings::default();
         let mut sweep = Sweep::new("branches").chart(
             "branches",
-            "Routers suspected wrongly for each one on the way, four neighbours each",
+            "Wrongly suspected routers per router on the path, four neighbours each",
             Axis::linear("false-positive rate p of a page"),
-            Axis::log("wrongly suspected"),
+            Axis::log("wrongly suspected routers"),
         );
         let steps = |last: u32| (2..=last).map(|step| f64::from(step) * 0.005);
         let endless = steps(44).filter_map(|p| Some((p, false_branches(BRANCHES, p)?)));
@@ -62,8 +69,8 @@ impl Experiment for Spie {
                 Rate::from_builds(&runs.iter().map(|run| run.innocent).collect::<Vec<_>>(), TRACED_PACKETS);
             let expected = in_this_tree(rate);
             let endless = false_branches(BRANCHES, rate);
-            // Suspects come in branches of 1 / (1 - deg p) on average, which makes chance larger by as much; and the pages' rate
-            // is not p to the last digit.
+            // Suspects come in branches of 1 / (1 - deg p) routers on average, which widens the
+            // tolerance by the same factor; and the rate of the pages is not exactly p.
             let routers = f64::from(DEPTH + 1) * (TRACED_PACKETS * innocent.builds) as f64;
             let chance = 4.0 * (expected / routers).sqrt() / (1.0 - f64::from(BRANCHES) * rate);
             let claim = |text: &str| format!("p = {rate}: {text}");
@@ -77,33 +84,36 @@ impl Experiment for Spie {
                 .value("measured", innocent.mean, 4)
                 .dots("measured", 0)
                 .near(
-                    claim("wrongly suspected for each router on the way"),
+                    claim("wrongly suspected routers per router on the path"),
                     expected,
                     chance + 0.05 * expected,
                 )
                 .with(endless, |point, endless| {
-                    point.at_most(claim("the same, against an endless network"), endless)
+                    point.at_most(claim("the same, at most as in an infinite network"), endless)
                 })
                 .hidden(missed as f64)
                 .at_most(claim("paths that were not found"), 0.0);
         }
         findings.add(sweep);
         seeds(lab, &tree, &mut findings)?;
-        findings.verdict = "The expected numbers come out, with the three neighbours that a router on the way leaves and the end that a \
-                            real network has. Where routers have seen the same packets, one seed for all makes their pages alike: \
-                            what one takes for the packet all do, and the search goes everywhere. A seed for each router and \
-                            page ends that."
-            .into();
+        findings.verdict =
+            "The expected numbers are reproduced, with the three neighbours that a router on the \
+             path leaves and the end that a real network has. Where routers have seen the same \
+             packets, one seed for all makes their pages alike: a false positive in one is a false \
+             positive in all, and the search goes everywhere. A seed for each router and page \
+             prevents that."
+                .into();
         Ok(findings)
     }
 }
 
-/// How many routers are wrongly suspected for each one on the way, in this tree: a router on the way has three other neighbours
-/// upstream, and each of these four of its own, until the leaves.
+/// Returns the expected number of wrongly suspected routers per router on the path in this tree: a
+/// router on the path has three other upstream neighbours, and each of these has four, up to the
+/// leaves.
 fn in_this_tree(p: f64) -> f64 {
     let branches = f64::from(BRANCHES);
     let below = |left: u32| (0..left).map(|layer| p * (branches * p).powi(layer as i32)).sum::<f64>();
-    // The router at depth d has DEPTH - d layers above it.
+    // A router at depth d has DEPTH - d layers upstream.
     let innocent: f64 = (0..DEPTH).map(|depth| (branches - 1.0) * below(DEPTH - depth)).sum();
     innocent / f64::from(DEPTH + 1)
 }
@@ -111,18 +121,18 @@ fn in_this_tree(p: f64) -> f64 {
 /// The other packets that the routers have forwarded.
 #[derive(Clone, Copy, PartialEq)]
 enum Traffic {
-    /// Each something else.
+    /// Different packets at each router.
     Own,
-    /// All the same, with a seed for each router.
+    /// The same packets everywhere, with a seed for each router.
     Same,
-    /// All the same, with one seed for all.
+    /// The same packets everywhere, with one seed for all routers.
     SameSeed,
 }
 
 struct Traced {
-    /// Wrongly suspected for each router on the way.
+    /// Wrongly suspected routers per router on the path.
     innocent: f64,
-    /// Paths that were not found.
+    /// Number of paths that were not found.
     missed: u64,
 }
 
@@ -165,12 +175,12 @@ fn traced(lab: &Lab, tree: &Graph, network: u64, rate: f64, traffic: Traffic) ->
     Ok(Traced { innocent: innocent as f64 / on_the_way as f64, missed })
 }
 
-/// The digest of a packet that nobody looks for.
+/// Returns the digest of a packet that is not traced.
 fn hasher_of(lab: &Lab, network: u64, number: u64) -> Digest {
     Digest::from_hash(mix(mix(lab.seed ^ network << 48).wrapping_add(number)))
 }
 
-/// One seed for all routers, and a seed for each.
+/// Compares one seed for all routers with a seed for each.
 fn seeds(lab: &Lab, tree: &Graph, findings: &mut Findings) -> Result<()> {
     let rate = 0.02;
     let mut sweep = Sweep::new("seeds");
@@ -184,7 +194,7 @@ fn seeds(lab: &Lab, tree: &Graph, findings: &mut Findings) -> Result<()> {
         sweep.row().cell("traffic", about).cell("seeds", seeds).value("wrongly_suspected", mean, 4);
         means.push(mean);
     }
-    let claim = "the same packets everywhere, p = 0.02: wrongly suspected with one seed for all, for each with its own";
+    let claim = "the same packets everywhere, p = 0.02: wrongly suspected with one seed for all / with a seed for each";
     sweep.at_least(claim, means[1] / means[0], 10.0);
     findings.add(sweep);
     Ok(())

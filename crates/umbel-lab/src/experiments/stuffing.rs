@@ -1,4 +1,4 @@
-//! E8e: payloads that are stuffed with no-ops, against digests of blocks and of whole packets.
+//! E8e: payloads that are stuffed with no-ops, recorded by blocks and by whole packets.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -10,17 +10,17 @@ use umbel_net::attribution::Settings;
 pub struct Stuffing;
 
 const DOCUMENTS: Parameter =
-    Parameter::count("documents", "documents that are sent in each trace", [60, 500], [10, 10_000]);
+    Parameter::count("documents", "documents sent in each trace", [60, 500], [10, 10_000]);
 const OTHERS: Parameter =
     Parameter::count("others", "other payloads in each trace", [200, 1000], [0, 100_000]);
 
-/// Traces for each distance.
+/// Number of traces for each distance.
 const TRACES: u64 = 4;
-/// The bytes of a document, which is sent in one payload.
+/// Bytes of a document, which is sent in one payload.
 const DOCUMENT: usize = 1000;
 /// The no-op of many processors.
 const NO_OP: u8 = 0x90;
-/// Between how many bytes there is a no-op, on average.
+/// Mean distances between no-ops, in bytes.
 const APART: [usize; 8] = [6, 8, 12, 16, 24, 32, 64, 128];
 /// The rate of the filter of whole packets.
 const RATE: f64 = 0.01;
@@ -29,15 +29,22 @@ impl Experiment for Stuffing {
     fn about(&self) -> About {
         About {
             id: "E8e",
+            chapter: Chapter::Networks,
             title: "Payloads stuffed with no-ops",
-            source: "Shanmugasundaram et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "Digests of blocks are more robust than digests of whole packets against a sender who stuffs a known payload with bytes \
-                    that do nothing.",
-            set_up: "Documents of 1000 random bytes, each sent by a pair of its own in one payload, with other payloads around them. Before each byte there \
-                     is a byte that does nothing with a probability of one in 6 to one in 128: 0x90 in half of the documents, \
-                     random bytes in the others. Asked of the attribution system are all stretches between them that are long enough, \
-                     as somebody who has got hold of them would, and then the whole document for its parts, as it was before. A Bloom filter with the rate 1 % holds \
-                     every payload as a whole, with its pair, and is asked for the document.",
+            sources: &[SHANMUGASUNDARAM, HONOROFF],
+            claim: "Filters of blocks are more robust than digests of whole packets against a \
+                    sender who stuffs a known payload with bytes that do nothing.",
+            set_up: "Documents of 1000 random bytes, each sent by a pair of its own in one \
+                     payload, among other payloads. Before each byte a byte that does nothing is \
+                     inserted with a probability of one in 6 to one in 128: 0x90 in half of the \
+                     documents, random bytes in the others. The attribution system is queried for \
+                     all stretches between them that are long enough, as an investigator would who \
+                     has captured them, and then for parts of the original document. A Bloom \
+                     filter with a rate of 1 % holds every payload as a whole, with its pair, and \
+                     is queried for the document.",
+            advice: "Record blocks, not whole packets, and query for parts of a known document; \
+                     stuffing every eight bytes defeats both.",
+            command: "`umbel net attribute STORE --document plans.pdf`",
             seconds: [2, 30],
             timed: false,
             parameters: &[DOCUMENTS, OTHERS],
@@ -62,7 +69,7 @@ impl Experiment for Stuffing {
         let mut sweep = Sweep::new("stuffed").chart(
             "stuffed",
             "Stuffed documents that are found",
-            Axis::log("bytes from one no-op to the next, on average"),
+            Axis::log("mean bytes from one no-op to the next"),
             Axis::linear("share of documents"),
         );
         for (apart, all) in &rows {
@@ -70,7 +77,7 @@ impl Experiment for Stuffing {
             let expected = survives(DOCUMENT, all.needed, 1.0 / *apart as f64);
             let claim = |what: &str| format!("a no-op every {apart} bytes: {what}");
             let missed = |[all, found]: [u64; 2]| (all - found) as f64;
-            let found = claim("the share of documents found by a stretch");
+            let found = claim("share of documents found by a stretch");
             sweep
                 .at(*apart as f64)
                 .cell("bytes_between", apart)
@@ -82,27 +89,28 @@ impl Experiment for Stuffing {
                 .value("by_parts", share(all.by_parts), 4)
                 .path("by parts of the document", 1)
                 .value("by_whole_packets", share(all.by_packets), 4)
-                .path("by digests of whole packets", 2)
+                .path("by whole packets", 2)
                 .cells([("stretches", &all.stretches[0]), ("stretches_found", &all.stretches[1])])
                 .hidden(missed(all.stretches))
-                .at_most(claim("long enough stretches that are missed"), 0.0)
+                .at_most(claim("missed stretches that are long enough"), 0.0)
                 .cells([("long_parts", &all.long_parts[0]), ("long_parts_found", &all.long_parts[1])])
                 .hidden(missed(all.long_parts))
-                .at_most(claim("long enough parts that are missed"), 0.0)
+                .at_most(claim("missed parts that are long enough"), 0.0)
                 .value("wrong_pairs_for_a_stretch", all.wrong as f64 / all.stretches[0].max(1) as f64, 4)
                 .value("wrong_pairs_for_a_document", share(all.wrong_parts), 4)
-                .at_most(claim("wrong pairs for parts of a document"), 0.02);
+                .at_most(claim("wrong pairs per document, queried by parts"), 0.02);
         }
         let packets = Rate::from_builds(&by_chance, lab.count(&DOCUMENTS));
-        let claim = "the share of documents found by digests of whole packets: their rate";
+        let claim = "share of documents found by whole packets: the rate of their filter";
         sweep.rate(claim, &packets, RATE, 0.0);
         findings.add(sweep);
         findings.verdict = format!(
-            "One no-op is enough to hide a payload from digests of whole packets, which find it by chance alone. Digests of blocks \
-             find it wherever {needed} bytes in a row are left as they were. Short stretches, which have one whole block to compare, \
-             name wrong pairs as well. Who has only the document as it was before finds every stretch of {least} bytes, and hardly ever a \
-             wrong pair. \
-             A no-op every eight bytes leaves hardly anything to be found."
+            "One no-op is enough to hide a payload from digests of whole packets, which then find \
+             it only by chance. Filters of blocks find it wherever {needed} bytes in a row are \
+             unchanged. Short stretches, which have only one whole block to compare, also name \
+             wrong pairs. A query for the original document finds every stretch of {least} bytes, \
+             and hardly ever a wrong pair. A no-op every eight bytes leaves hardly anything to \
+             find."
         );
         Ok(findings)
     }
@@ -112,18 +120,19 @@ impl Experiment for Stuffing {
 #[derive(Default)]
 struct Counts {
     documents: u64,
-    /// Documents that were found by some stretch, by parts, and by the digest of the whole.
+    /// Documents that were found by some stretch, by parts, and as whole packets.
     by_stretches: u64,
     by_parts: u64,
     by_packets: u64,
-    /// Stretches that are long enough to be asked for, and those that are found.
+    /// Stretches that are long enough to be queried, and those that are found.
     stretches: [u64; 2],
-    /// Stretches that are long enough to be found by parts, and those that are.
+    /// Stretches that are long enough to be found by parts, and those that are found.
     long_parts: [u64; 2],
-    /// Pairs that were named for a stretch, or for a document, that they did not send.
+    /// Pairs that were named for a stretch, or for a document, but did not send it.
     wrong: u64,
     wrong_parts: u64,
-    /// The bytes of a stretch that is long enough, and of one that is found by parts.
+    /// Smallest lengths in bytes of a stretch that can be queried, and of one that is found by
+    /// parts.
     needed: usize,
     least: usize,
 }
@@ -144,7 +153,7 @@ impl Counts {
     }
 }
 
-/// Stuffs documents, records them, and looks for them.
+/// Stuffs documents, records them, and searches for them.
 fn send(lab: &Lab, apart: usize, build: u64) -> Result<Counts> {
     let mut dice = Dice::new(lab, b"noop", TRACES * apart as u64 + build);
     let mut sent = Vec::new();
@@ -183,7 +192,7 @@ fn send(lab: &Lab, apart: usize, build: u64) -> Result<Counts> {
         counts.wrong_parts += (parts.parts.len() - usize::from(own.is_some())) as u64;
         counts.least = counts.least.max(parts.least);
         for stretch in stretches.iter().filter(|stretch| stretch.len() >= parts.least) {
-            // Nearly half of a stretch may be outside its whole blocks.
+            // Up to nearly half of a stretch may lie outside its whole blocks.
             let overlaps = |range: &Range<usize>| {
                 let common = range.start.max(stretch.start)..range.end.min(stretch.end);
                 2 * common.len() >= parts.least
@@ -196,7 +205,7 @@ fn send(lab: &Lab, apart: usize, build: u64) -> Result<Counts> {
     Ok(counts)
 }
 
-/// A document with bytes that do nothing in random places, and the stretches of the document between them.
+/// Returns a document with no-ops in random places, and the stretches of the document between them.
 fn stuffed(document: &[u8], apart: usize, no_ops: bool, dice: &mut Dice<'_>) -> (Vec<u8>, Vec<Range<usize>>) {
     let (mut payload, mut stretches) = (Vec::new(), Vec::new());
     let mut start = 0;
@@ -212,12 +221,14 @@ fn stuffed(document: &[u8], apart: usize, no_ops: bool, dice: &mut Dice<'_>) -> 
     (payload, stretches)
 }
 
-/// Returns the probability that `needed` bytes in a row, somewhere in a document, have no no-op between them, if each byte is
-/// preceded by one with the probability `rate`.
+/// Returns the probability that a document has `needed` bytes in a row without a no-op between
+/// them, if each byte is preceded by a no-op with the probability `rate`.
 fn survives(document: usize, needed: usize, rate: f64) -> f64 {
-    // None is needed before the first byte of the stretch, so what counts are runs of one byte less.
+    // A no-op before the first byte of the stretch does no harm, so runs of one byte less are
+    // enough.
     let run = needed - 1;
-    // The probability that there was no such run up to each byte, and that its last run has each length.
+    // lengths[i] is the probability that there was no such run so far and that the current run has
+    // length i.
     let mut lengths = vec![0.0; run];
     lengths[0] = 1.0;
     for _ in 1..document {

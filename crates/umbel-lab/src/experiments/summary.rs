@@ -1,4 +1,5 @@
-//! E21: all kinds of set side by side: bits per key, rate, and the times of insertions and lookups.
+//! E21: all kinds of sets side by side: bits per key, rate, and the times of insertions and
+//! lookups.
 
 use super::prelude::*;
 use crate::measure::{Contestant, Rate, Time, Turns, race};
@@ -12,16 +13,16 @@ use umbel::{AnyFilter, Hasher, Kind, Spec, Stats};
 pub struct Summary;
 
 const KEYS: Parameter =
-    Parameter::count("n", "keys of the largest filters", [100_000, 1_000_000], [10_000, 10_000_000]);
+    Parameter::count("n", "keys in the largest filters", [100_000, 1_000_000], [10_000, 10_000_000]);
 const BUILDS: Parameter = Parameter::count("builds", "filters of each kind for the rate", [10; 2], [2, 100]);
 const QUERIES: Parameter =
     Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [10_000, 10_000_000]);
 const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement", [5, 11], [3, 1000]);
 
 const RATES: [f64; 2] = [1e-2, 1e-3];
-/// In full runs the smaller filters come first.
+/// Keys in the smaller filters, which full runs measure first.
 const SMALLER: u64 = 100_000;
-/// Different lookups at most, and lookups in a round.
+/// The largest number of different lookups, and the lookups in a round.
 const ASKED: usize = 200_000;
 const LOOKUPS: usize = 5000;
 
@@ -29,17 +30,24 @@ impl Experiment for Summary {
     fn about(&self) -> About {
         About {
             id: "E21",
-            title: "All kinds of set: bits per key, rate and time",
-            source: "all five source documents; Bloom 1970 to Graf and Lemire 2022",
-            claim: "No set with a rate of p needs fewer than log2(1/p) bits per key; a Bloom filter needs 1.44 times as many, what is made \
-                    of all its keys at once nearly as few as possible, and what can do more needs more. Filters that touch one \
-                    line are the fastest.",
-            set_up: "Every kind of set for 100 000 keys (full: a million too) and rates of 1 % and 0.1 %, with the same keys, each as this \
-                     library plans it; literature is MurmurHash3 with a hash for each function. The aging filter promises only the last \
-                     seven eighths of its keys, and is asked for those. Maps and multisets answer other questions and are left out. \
-                     Rates are means over several builds, with strangers that are certainly not members. Times are medians over \
-                     rounds in which all kinds take turns, for keys of 8 bytes, hashing included; the fuse filter takes all its \
-                     keys at once, on one thread.",
+            chapter: Chapter::Kinds,
+            title: "All kinds of sets: bits per key, rate and time",
+            sources: &[JAMBURA, WERREN, SCHIERZ, UNTITLED, HONOROFF, BLOOM, CARTER, PUTZE, GRAF],
+            claim: "No set with a rate of p needs fewer than log2(1/p) bits per key. A Bloom \
+                    filter needs 1.44 times as many, a filter that is constructed from all its \
+                    keys at once comes close to the bound, and a filter with more abilities needs \
+                    more. Filters that touch a single cache line are the fastest.",
+            set_up: "Every kind of set for 100 000 keys (full: also a million) and rates of 1 % \
+                     and 0.1 %, with the same keys, each as this library plans it; \"literature\" \
+                     is MurmurHash3 with one hash per function. The aging filter promises only the \
+                     last seven eighths of its keys, and is queried for those. Maps and multisets \
+                     answer other questions and are left out. Rates are means over several builds, \
+                     with strangers that are certainly not members. Times are medians over rounds \
+                     in which all kinds take turns, for keys of 8 bytes, hashing included; the \
+                     fuse filter takes all its keys at once, on one thread.",
+            advice: "Take the blocked filter unless memory matters more than speed (standard), the \
+                     set never changes (fuse), or keys have to be removed (cuckoo).",
+            command: "`umbel plan -n 1M -p 1% --compare`",
             seconds: [5, 90],
             timed: true,
             parameters: &[KEYS, BUILDS, QUERIES, ROUNDS],
@@ -64,7 +72,7 @@ impl Experiment for Summary {
                         .value("bits_per_key", one.bits, 4)
                         .value("measured_rate", one.rate.mean, 7)
                         .at_most(
-                            format!("{}, {n} keys: rate where {p} was asked for", one.kind),
+                            format!("{}, {n} keys: rate where {p} is requested", one.kind),
                             1.02 * p + one.rate.chance(p),
                         )
                         .value("deviation", one.rate.deviation, 7)
@@ -79,22 +87,25 @@ impl Experiment for Summary {
                         row.optional(&column, time.map(|time| time.median), 2)
                     });
                 }
-                // A small blocked filter is built as a standard one.
+                // The library builds a small blocked filter as a standard one.
                 if plan(Kind::Blocked, &Spec::new(n, p)?)?.kind == Kind::Blocked {
                     times_hold(&timed, n, p, &mut times);
                 }
                 shown.push((measured, timed));
             }
         }
-        // The larger ones are drawn.
+        // Only the larger filters are drawn.
         findings.charts.extend(charts(n, &shown)?);
         findings.add(figures);
         findings.add(times);
-        findings.verdict = "Every kind keeps its rate and misses no key that it promises. The fuse filter is the smallest, but cannot \
-                            be changed. Counters cost three to four times the bits of a standard filter; cuckoo and quotient filters, which \
-                            remove keys as well, cost a little more than it at 1 %, and the cuckoo filter less at 0.1 %. In batches the \
-                            blocked filter is the fastest of those that can be filled, or near it."
-            .into();
+        findings.verdict =
+            "Every kind keeps its rate and finds every key that it promises to find. The fuse \
+             filter is the smallest, but cannot be changed. Counters cost three to four times the \
+             bits of a standard filter; cuckoo and quotient filters, which also remove keys, cost \
+             a little more than a standard filter at 1 %, and the cuckoo filter less at 0.1 %. In \
+             batches the blocked filter is the fastest of those that accept insertions, or close \
+             to the fastest."
+                .into();
         Ok(findings)
     }
 }
@@ -103,7 +114,7 @@ fn kinds() -> impl Iterator<Item = Kind> {
     Kind::ALL.iter().copied().filter(|kind| kind.category() == Category::Set)
 }
 
-/// A set of any kind, those with hashes of the literature included.
+/// A set of any kind, including those with hashes of the literature.
 enum AnySet {
     Digests(AnyFilter),
     Keys(Literature),
@@ -117,7 +128,7 @@ impl AnySet {
         Ok(AnySet::Digests(AnyFilter::build(kind, &Spec::new(n, p)?.with_hasher(hasher.clone()))?))
     }
 
-    /// Builds a set of these keys from the digests that the lab makes of them.
+    /// Builds a set of these keys from the digests that the lab computes.
     fn with_keys(lab: &Lab, kind: Kind, keys: &[u64], p: f64, hasher: &Hasher) -> Result<AnySet> {
         let n = keys.len() as u64;
         if kind.capabilities().fixed {
@@ -138,7 +149,7 @@ impl AnySet {
         Ok(set)
     }
 
-    /// Inserts keys one by one, and returns how many were new.
+    /// Inserts keys one by one, and returns the number of new ones.
     fn insert_each(&mut self, keys: &[u64]) -> u64 {
         let new = |key: &&u64| match self {
             AnySet::Digests(filter) => filter.insert(*key).is_ok_and(|new| new),
@@ -171,7 +182,7 @@ impl AnySet {
         }
     }
 
-    /// Returns the number of keys that it contains, by the digests that the lab makes of them.
+    /// Returns the number of these keys that it contains, by the digests that the lab computes.
     fn positives(&self, lab: &Lab, keys: &[u64]) -> u64 {
         match self {
             AnySet::Digests(filter) => crate::measure::positives(lab, filter, keys),
@@ -187,7 +198,8 @@ impl AnySet {
     }
 }
 
-/// The members that a kind promises to find: a filter that forgets has lost the oldest.
+/// Returns the members that a kind promises to find. A filter that forgets has lost the oldest
+/// ones.
 fn promised(kind: Kind, members: &[u64]) -> &[u64] {
     if kind.capabilities().forget { &members[members.len().div_ceil(8)..] } else { members }
 }
@@ -222,19 +234,19 @@ fn measure(lab: &Lab, n: u64, p: f64) -> Result<Vec<Measured>> {
 fn figures_hold(measured: &[Measured], n: u64, p: f64, sweep: &mut Sweep) -> Result<()> {
     let at = format!("{n} keys, rate {p}");
     let missed: u64 = measured.iter().map(|one| one.missed).sum();
-    sweep.at_most(format!("{at}: members that any kind misses"), missed as f64, 0.0);
+    sweep.at_most(format!("{at}: members not found, over all kinds"), missed as f64, 0.0);
     let over = |one: &Measured| one.bits / -(one.rate.mean + one.rate.chance(one.rate.mean)).log2();
     let least = measured.iter().map(over).fold(f64::INFINITY, f64::min);
-    sweep.at_least(format!("{at}: bits per key over log2(1 / rate), the least of all kinds"), least, 1.0);
+    sweep.at_least(format!("{at}: bits per key / log2(1 / rate), the smallest of all kinds"), least, 1.0);
     let bits = |wanted| measured.iter().find(|one| one.kind == wanted).map_or(f64::NAN, |one| one.bits);
     let others = measured.iter().filter(|one| one.kind != Kind::Fuse).map(|one| one.bits);
     sweep.at_most(
-        format!("{at}: bits per key of the fuse filter over the fewest of all others"),
+        format!("{at}: bits per key of the fuse filter / the smallest of all others"),
         bits(Kind::Fuse) / others.fold(f64::INFINITY, f64::min),
         1.0,
     );
     sweep.near(
-        format!("{at}: bits per key of the standard filter over 1.4427 log2(1 / rate)"),
+        format!("{at}: bits per key of the standard filter / (1.4427 log2(1 / rate))"),
         bits(Kind::Standard) / rate::bits_per_key(p)?,
         1.0,
         0.02,
@@ -256,7 +268,7 @@ fn time(lab: &Lab, n: u64, p: f64) -> Result<Vec<(Kind, Times)>> {
         .iter()
         .map(|kind| AnySet::with_keys(lab, *kind, &members, p, &hasher))
         .collect::<Result<_>>()?;
-    // Every kind has these, a filter that forgets too.
+    // Every kind contains these members, even a filter that forgets.
     let newest = &members[members.len().div_ceil(8)..];
     let asked = &newest[newest.len().saturating_sub(ASKED)..];
     let strangers = own.strangers(asked.len() as u64);
@@ -269,7 +281,7 @@ fn time(lab: &Lab, n: u64, p: f64) -> Result<Vec<(Kind, Times)>> {
             let (kind, set, members, hasher) = (kinds[*at], &sets[*at], &members[..], &hasher);
             let [mut members_asked, mut strangers_asked] =
                 [asked, strangers].map(|keys| Turns::new(keys, LOOKUPS));
-            // What cannot be built any more after it has been built once would count nothing.
+            // A filter that was built once can be built again; an error would count as zero.
             let empty = move || AnySet::empty(kind, n, p, hasher);
             match work {
                 0 => Box::new(move || empty().map_or(0, |mut set| set.insert_each(members))),
@@ -285,7 +297,7 @@ fn time(lab: &Lab, n: u64, p: f64) -> Result<Vec<(Kind, Times)>> {
             }
         };
         let operations = if work < 2 { n } else { asked.len().min(LOOKUPS) as u64 };
-        // Lookups take less time than filling, so there can be more of them.
+        // Lookups take less time than insertions, so more rounds are possible.
         let rounds = if work < 2 { rounds } else { 5 * rounds };
         let raced = race(rounds, operations, takes_part.iter().map(contestant).collect());
         for (at, time) in takes_part.into_iter().zip(raced) {
@@ -295,7 +307,7 @@ fn time(lab: &Lab, n: u64, p: f64) -> Result<Vec<(Kind, Times)>> {
     Ok(times)
 }
 
-/// Lower quartiles, which a busy machine disturbs least, are compared.
+/// Judges lower quartiles, which other load on the machine affects least.
 fn times_hold(timed: &[(Kind, Times)], n: u64, p: f64, sweep: &mut Sweep) {
     let batch = |times: &Times| times[4].zip(times[5]).map_or(f64::NAN, |(hit, miss)| hit.low + miss.low);
     let of =
@@ -305,14 +317,14 @@ fn times_hold(timed: &[(Kind, Times)], n: u64, p: f64, sweep: &mut Sweep) {
     sweep
         .at_most(
             format!(
-                "{n} keys, rate {p}: lookups in batches, blocked over the fastest that can be filled, time"
+                "{n} keys, rate {p}: batch lookups, time of blocked / time of the fastest kind that accepts insertions"
             ),
             of(Kind::Blocked) / fastest,
             1.5,
         )
         .timed();
     sweep.at_least(
-            format!("{n} keys, rate {p}: lookups in batches, literature (a hash for each function) over blocked, time"),
+            format!("{n} keys, rate {p}: batch lookups, time of literature (one hash per function) / time of blocked"),
             of(Kind::Literature) / of(Kind::Blocked),
             3.0,
         ).timed();
@@ -333,13 +345,13 @@ fn charts(n: u64, shown: &[Shown]) -> Result<Vec<Chart>> {
             y: Axis::log("false-positive rate"),
             series,
         });
-        for (work, name, told) in [(3, "one", "one by one"), (5, "batch", "in batches")] {
+        for (work, name, way) in [(3, "one", "one by one"), (5, "batch", "in batches")] {
             let points = measured.iter().zip(timed);
             let points =
                 points.filter_map(|(one, (_, times))| Some((one.kind, (one.bits, times[work]?.median))));
             charts.push(Chart {
                 name: format!("times_{name}_{p:e}"),
-                title: format!("Bits per key and lookups of strangers {told}: {n} keys, rate {p}"),
+                title: format!("Bits per key and lookups of strangers {way}: {n} keys, rate {p}"),
                 x: Axis::log("bits per key"),
                 y: Axis::log("time per lookup (ns)"),
                 series: named(points.collect()),
@@ -349,7 +361,8 @@ fn charts(n: u64, shown: &[Shown]) -> Result<Vec<Chart>> {
     Ok(charts)
 }
 
-/// The fewest bits that rates below and above this one need, and those of the best Bloom filter.
+/// Returns the lower bound of bits for rates around this one, and the bits of the best Bloom
+/// filter.
 fn bounds(p: f64) -> Result<Vec<Series>> {
     let rates = || (-10..=5).map(|step| p * 10f64.powf(0.1 * f64::from(step)));
     let least = rates().map(|rate| Ok((rate::information_minimum(rate)?, rate))).collect::<Result<_>>()?;
@@ -360,7 +373,7 @@ fn bounds(p: f64) -> Result<Vec<Series>> {
     ])
 }
 
-/// A name beside each dot; kinds in nearly the same place share one.
+/// Returns a series with a name for each dot; kinds at nearly the same place share one.
 fn named(points: Vec<(Kind, (f64, f64))>) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
     for (kind, (x, y)) in points {

@@ -1,4 +1,4 @@
-//! E12-tables: a filter for each table on disk, and how many tables are read.
+//! E12-tables: a filter for each table on disk, and the number of tables that are read.
 
 use super::prelude::*;
 use umbel::sizing::rate::classic;
@@ -8,30 +8,38 @@ use umbel_text::tables::{Options, Store, share};
 
 pub struct Tables;
 
-/// How many tables, and the rate of each.
+/// Number of tables, and the rate of their filters.
 const SHAPES: [(u64, f64); 3] = [(3, 0.01), (3, 0.1), (8, 0.05)];
-/// Keys of tables that each have ten times as many as the one before, and bits for each key.
+/// Keys of tables of growing size, and bits per key.
 const LEVELS: [u64; 3] = [500, 5000, 50_000];
 const BITS: [f64; 3] = [2.0, 5.0, 10.0];
 
-const KEYS: Parameter = Parameter::count("n", "keys of a table", [500, 2000], [100, 100_000]);
+const KEYS: Parameter = Parameter::count("n", "keys per table", [500, 2000], [100, 100_000]);
 const ABSENT: Parameter =
     Parameter::count("queries", "lookups of absent keys", [10_000, 50_000], [5000, 10_000_000]);
-const BUILDS: Parameter = Parameter::count("builds", "stores", [4, 12], [2, 100]);
+const BUILDS: Parameter = Parameter::count("builds", "number of stores", [4, 12], [2, 100]);
 
 impl Experiment for Tables {
     fn about(&self) -> About {
         About {
             id: "E12-tables",
+            chapter: Chapter::Caches,
             title: "A filter for each table on disk, and how many tables are read",
-            source: "Jambura et al. 2026 (Bloom Filter); Chang et al. 2006 (Bigtable); \
-                     Dayan, Athanassoulis and Idreos 2017 (Monkey)",
-            claim: "With T tables and a rate of p, a lookup of an absent key reads T p tables instead of T: 0.03 instead of 3. A \
-                    key that is in one table takes 1 + p for each newer table, and 1 + (T - 1) p if all have to be consulted. If \
-                    tables have different sizes, the rates of their filters should be proportional to them.",
-            set_up: "Stores on disk, of tables with different keys. Absent keys are looked up, then all keys, newest first and \
-                     with their whole history; the store counts the tables that it reads. Then filters of three tables, each ten \
-                     times as large as the one before, with the same memory shared evenly by key and as Monkey does.",
+            sources: &[JAMBURA, CHANG, DAYAN],
+            claim: "With T tables and a rate of p, a lookup of an absent key reads T p tables \
+                    instead of T: 0.03 instead of 3. A key that is in one table takes 1 + p for \
+                    each newer table, and 1 + (T - 1) p if all have to be consulted. If tables \
+                    have different sizes, the rates of their filters should be proportional to the \
+                    sizes.",
+            set_up: "Stores on disk, of tables with different keys. Absent keys are looked up, \
+                     then all keys, newest first and with their whole history; the store counts \
+                     the tables that it reads. Then filters of three tables, each ten times as \
+                     large as the one before, with the same memory divided evenly by key and as \
+                     Monkey does.",
+            advice: "Give every table a filter, and the small tables the lower rates: with the \
+                     same memory this halves the reads in vain.",
+            command: "the library module `umbel_text::tables`; for files, `umbel index` and `umbel \
+                      grep`",
             seconds: [1, 12],
             timed: false,
             parameters: &[KEYS, ABSENT, BUILDS],
@@ -42,19 +50,20 @@ impl Experiment for Tables {
         let mut findings = Findings::default();
         reads(lab, &mut findings)?;
         shared(lab, &mut findings)?;
-        findings.verdict = "Tables are read as seldom as the formulas say, and no answer changes. The most is saved on keys that \
-                            are not there: there a filter of 1 % makes 0.03 reads of 3. Rates in proportion to the sizes of \
-                            tables make fewer reads with the same memory, since the small tables cost little and are read in \
-                            vain as easily as the large ones."
-            .into();
+        findings.verdict =
+            "Tables are read as rarely as the formulas say, and no answer changes. Absent keys \
+             save most: a filter of 1 % causes 0.03 reads instead of 3. Rates in proportion to the \
+             sizes of the tables cause fewer reads with the same memory, since a low rate costs \
+             little in a small table, and a small table is read in vain as easily as a large one."
+                .into();
         Ok(findings)
     }
 }
 
-/// Tables read for a lookup, in one store.
+/// Mean number of tables read per lookup, in one store.
 struct Reads {
     absent: f64,
-    /// From the newest table to the oldest.
+    /// Keys of each table, from the newest to the oldest.
     early: Vec<f64>,
     history: f64,
     right: bool,
@@ -90,29 +99,30 @@ fn reads(lab: &Lab, findings: &mut Findings) -> Result<()> {
             };
         judge("absent key".into(), &|run| run.absent, absent, 0.0, tables);
         for newer in [0, tables / 2, tables - 1] {
-            let lookup = format!("key with {newer} newer tables");
+            let lookup = format!("key, newer tables: {newer}");
             judge(lookup, &|run| run.early[newer as usize], keys, 1.0, newer);
         }
         judge("whole history".into(), &|run| run.history, tables * keys, 1.0, tables - 1);
         if (tables, rate) == (8, 0.05) {
             let mean = |newer: usize| runs.iter().map(|run| run.early[newer]).sum::<f64>() / builds as f64;
             let line = (0..tables).map(|newer| (newer as f64, 1.0 + p * newer as f64));
-            sweep.series("1 + p newer", Mark::Line, 0, line);
+            sweep.series("1 + p per newer table", Mark::Line, 0, line);
             let dots = (0..tables).map(|newer| (newer as f64, mean(newer as usize)));
             sweep.series("measured", Mark::Dots, 0, dots);
         }
     }
-    sweep.that("every answer is what was written, or that there is nothing", right);
+    sweep.that("every lookup returns the value that was written, or nothing for an absent key", right);
     let without = (0..8).map(|newer| (f64::from(newer), 1.0 + f64::from(newer)));
     sweep.series("without filters", Mark::Dashes, 6, without);
     findings.add(sweep);
     Ok(())
 }
 
-/// The rate of filters with a given number of keys, for the bits that they have: whole words, a little more than they need.
+/// The theoretical rate of filters with the bits that they really have: whole words, a little more
+/// than they need.
 struct Theory {
     rate: f64,
-    /// The standard deviation of the rate from filter to filter, since one has more bits set than another.
+    /// Standard deviation of the rate from filter to filter, due to the variation of the fill.
     between: f64,
 }
 
@@ -127,8 +137,8 @@ impl Theory {
         Ok(Theory { rate, between: rate * k * fill / (1.0 - zeros) })
     }
 
-    /// Judges the mean number of tables that a lookup reads: a certain number, and others in vain. A few reads in vain are judged
-    /// by their binomial law.
+    /// Judges the mean number of tables that a lookup reads: `certain` ones, and others in vain.
+    /// Few reads in vain are judged by their binomial law.
     fn judge(
         &self,
         claim: String,
@@ -148,7 +158,8 @@ impl Theory {
         Criterion::near(claim, measured, certain + expected, tolerance)
     }
 
-    /// Returns four standard errors of the reads for a lookup that queries this many filters of a store.
+    /// Returns four standard errors of the reads of a lookup that queries this many filters of a
+    /// store.
     fn chance(&self, filters: f64, lookups: u64, builds: u64) -> f64 {
         let counting = self.rate * (1.0 - self.rate) / lookups as f64;
         4.0 * (filters * (counting + self.between.powi(2)) / builds as f64).sqrt()
@@ -183,27 +194,28 @@ fn in_a_store(lab: &Lab, tables: u64, rate: f64, build: u64) -> Result<Reads> {
     Ok(Reads { absent, early, history, right })
 }
 
-/// The same memory, shared evenly by key and as Monkey does.
+/// Compares the same memory divided evenly by key with the division of Monkey.
 fn shared(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("shared").chart(
         "shared",
-        "Tables read for an absent key, of three of 500 to 50 000 keys",
-        Axis::linear("bits for each key"),
+        "Tables read for an absent key, of three tables of 500 to 50 000 keys",
+        Axis::linear("bits per key"),
         Axis::log("tables read"),
     );
     let total: u64 = LEVELS.iter().sum();
     let quarters = || (4..=48).map(|quarter| f64::from(quarter) / 4.0);
     let evenly = |bits: f64| (-bits * std::f64::consts::LN_2.powi(2)).exp();
     let even = quarters().map(|bits| (bits, LEVELS.len() as f64 * evenly(bits)));
-    sweep.series("shared evenly", Mark::Line, 0, even);
+    sweep.series("divided evenly", Mark::Line, 0, even);
     let by_size = |bits: f64| -> Result<Vec<f64>> { Ok(share(&LEVELS, bits * total as f64)?) };
     let shared = quarters().map(|bits| Ok((bits, by_size(bits)?.iter().sum())));
-    sweep.series("shared by size", Mark::Line, 1, shared.collect::<Result<Vec<_>>>()?);
+    sweep.series("divided by size", Mark::Line, 1, shared.collect::<Result<Vec<_>>>()?);
     for bits in BITS {
         let [even, shared] = [vec![evenly(bits); LEVELS.len()], by_size(bits)?];
-        let claim = |text: &str| format!("{bits} bits for each key{text}");
-        let judged = |what: &str| claim(&format!(", shared {what}: tables read for an absent key"));
-        // Bits and hash functions are whole numbers: that is a few per cent in small filters.
+        let claim = |text: &str| format!("{bits} bits per key{text}");
+        let judged = |what: &str| claim(&format!(", divided {what}: tables read for an absent key"));
+        // Bits and hash functions are whole numbers, which matters by a few per cent in small
+        // filters.
         let tolerance =
             |expected: f64, rates: &[f64]| -> Result<f64> { Ok(0.05 * expected + chance(lab, rates)?) };
         let [expected_even, expected] = [&even, &shared].map(|rates| rates.iter().sum::<f64>());
@@ -213,20 +225,20 @@ fn shared(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .cell("bits_per_key", bits)
             .value("expected_even", expected_even, 6)
             .value("measured_even", found_even, 6)
-            .dots("shared evenly, measured", 0)
+            .dots("divided evenly, measured", 0)
             .near(judged("evenly"), expected_even, tolerance(expected_even, &even)?)
             .value("expected_shared", expected, 6)
             .value("measured_shared", found, 6)
-            .dots("shared by size, measured", 1)
+            .dots("divided by size, measured", 1)
             .near(judged("by size"), expected, tolerance(expected, &shared)?)
             .hidden(found / found_even)
-            .at_most(claim(": reads when shared by size / evenly"), 0.6);
+            .at_most(claim(": reads if divided by size / if divided evenly"), 0.6);
     }
     findings.add(sweep);
     Ok(())
 }
 
-/// Four standard errors of the reads for an absent key, with filters of these rates.
+/// Returns four standard errors of the reads of an absent key, with filters of these rates.
 fn chance(lab: &Lab, rates: &[f64]) -> Result<f64> {
     let (lookups, builds, mut squares) = (lab.count(&ABSENT), lab.count(&BUILDS), 0.0);
     for (keys, rate) in LEVELS.into_iter().zip(rates).filter(|(_, rate)| **rate < 1.0) {
@@ -235,7 +247,7 @@ fn chance(lab: &Lab, rates: &[f64]) -> Result<f64> {
     Ok(squares.sqrt())
 }
 
-/// How many of the filters of these tables say yes to an absent key, on average.
+/// Measures the mean number of filters of these tables that say yes to an absent key.
 fn in_filters(lab: &Lab, rates: &[f64]) -> Result<f64> {
     let (absent, builds) = (lab.count(&ABSENT), lab.count(&BUILDS));
     let mut sum = 0;
@@ -247,7 +259,7 @@ fn in_filters(lab: &Lab, rates: &[f64]) -> Result<f64> {
         for (keys, rate) in LEVELS.into_iter().zip(rates) {
             let (own, others) = rest.split_at(keys as usize);
             rest = others;
-            // No filter at all is one that says yes to everything.
+            // A table without a filter is always read.
             if *rate >= 1.0 {
                 yes += absent;
                 continue;

@@ -1,4 +1,5 @@
-//! E15: the time of insertions and lookups against the number of hash functions, and the probes behind it.
+//! E15: the time of insertions and lookups by the number of hash functions, and the probes behind
+//! it.
 
 use super::prelude::*;
 use crate::measure::{self, Contestant, Probes, Time, Turns, race};
@@ -21,23 +22,31 @@ const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement
 const HASHES: [u32; 13] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20];
 /// Lookups in a round.
 const LOOKUPS: usize = 5000;
-/// From here to the end times are compared: below, the fixed cost of a call is most of it.
+/// The smallest k for which times are compared. Below it, the fixed cost of a call dominates.
 const FROM: u32 = 5;
 
 impl Experiment for TimeByHashes {
     fn about(&self) -> About {
         About {
             id: "E15",
+            chapter: Chapter::Hashing,
             title: "Time by hash functions: a stranger costs two probes, whatever k",
-            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus), figures 3 to 6",
-            claim: "Insertions and lookups are said to take a time linear in k, lookups of non-members too, on average: \
-                    spikes among them are said to be false positives. But a lookup ends at the first zero, after \
-                    (1 - rho^k)/(1 - rho) probes, where rho is the share of bits that are set: two in a half-full filter.",
-            set_up: "10 000 keys and k from 1 to 20, once with ten bits per key for every k, as the source did it, and once with \
-                     the size that is half full at each k. Insertions, lookups of members, of strangers, and of ten members \
-                     for each stranger, one by one and in batches; the source's own way too, which hashes a key once for \
-                     each function (MurmurHash3). Times are medians over rounds in which all take turns, with quartiles. \
-                     Keys of library filters are hashed beforehand. Probes are counted one by one.",
+            sources: &[SCHIERZ],
+            claim: "Schierz 2022 (figures 3 to 6) says that insertions and lookups take a time \
+                    linear in k, lookups of non-members too, on average, and that spikes among \
+                    them are false positives. But a lookup ends at the first zero, after (1 - \
+                    rho^k)/(1 - rho) probes, where rho is the share of set bits: two in a \
+                    half-full filter.",
+            set_up: "10 000 keys and k from 1 to 20, once with ten bits per key for every k, as in \
+                     the source, and once with the size that is half full at each k. Insertions, \
+                     lookups of members, of strangers, and of ten members for each stranger, one \
+                     by one and in batches; also the method of the source, which hashes a key once \
+                     for each function (MurmurHash3). Times are medians over rounds in which all \
+                     take turns, with quartiles. Keys of library filters are hashed beforehand. \
+                     Probes are counted one by one.",
+            advice: "Do not fear a large k if most lookups are for absent keys: they stop after \
+                     two probes; only insertions and hits pay for every function.",
+            command: "`umbel plan --policy`, which rounds k",
             seconds: [2, 5],
             timed: true,
             parameters: &[KEYS, BITS, QUERIES, ROUNDS],
@@ -54,7 +63,7 @@ impl Experiment for TimeByHashes {
         ];
         let mut probes = Sweep::new("probes").chart(
             "probes",
-            "Bits that are looked at for a stranger",
+            "Probes of a lookup of a stranger",
             Axis::linear("hash functions k"),
             Axis::linear("probes per lookup"),
         );
@@ -93,7 +102,7 @@ impl Experiment for TimeByHashes {
                 filters.push(filter);
             }
             let curves = work.race(&filters)?;
-            // All kinds of work make one chart; batches are shown where the filter is half full.
+            // All operations share one chart; batches are drawn only for half-full filters.
             let shown = if set_up.name == "half" { OURS.len() } else { OURS.len() - 2 };
             for (colour, curve) in curves.iter().enumerate() {
                 curve.describe(&mut times, set_up.name, number, (colour < shown).then_some(colour));
@@ -112,34 +121,35 @@ impl Experiment for TimeByHashes {
         linear_time(&mut times, &curves);
         findings.add(times);
         findings.add(probes);
-        findings.verdict = "Insertions and lookups of members are linear in k. A stranger costs two probes in a half-full filter, \
-                            whatever k, and its time hardly grows; it seems to grow with k only where the size is fixed, \
-                            because the filter gets fuller with every hash function."
-            .into();
+        findings.verdict =
+            "Insertions and lookups of members are linear in k. A stranger costs two probes in a \
+             half-full filter, whatever k, and its time hardly grows. It seems to grow with k only \
+             where the size is fixed, because every further hash function makes the filter fuller."
+                .into();
         Ok(findings)
     }
 }
 
-/// How the size of a filter depends on k.
+/// The dependence of the size of a filter on k.
 struct SetUp {
     name: &'static str,
     title: &'static str,
     bits: fn(u64, u32, u64) -> u64,
 }
 
-/// The size at which `n` keys with `k` hash functions set half of the bits.
+/// Returns the size at which `n` keys with `k` hash functions set half of the bits.
 fn half_full(n: u64, k: u32) -> u64 {
     (n as f64 * f64::from(k) / LN_2) as u64
 }
 
-/// The probes that were counted for a k.
+/// The probes that were counted for one k.
 struct Count {
     k: u32,
     expected: f64,
     seen: Probes,
 }
 
-/// The kinds of work, in the order of the contestants.
+/// The operations, in the order of the contestants.
 const OURS: [&str; 6] =
     ["insertions", "members", "strangers", "10 members : 1 stranger", "members, batch", "strangers, batch"];
 
@@ -148,7 +158,7 @@ struct Work<'a> {
     lab: &'a Lab,
     n: u64,
     rounds: usize,
-    /// As many as queries; the first n of them at most are in the filter.
+    /// One member per query; members repeat if the filter has fewer keys.
     members: Vec<u64>,
     strangers: Vec<u64>,
     mixed: Vec<u64>,
@@ -172,12 +182,13 @@ impl Work<'_> {
         Ok(filter)
     }
 
-    /// The times of [`OURS`]. Filters of all k take turns: what disturbs one of them disturbs all.
+    /// Times the operations of [`OURS`]. Filters of all k take turns, so that other load affects
+    /// all of them equally.
     fn race(&self, filters: &[Bloom<Standard>]) -> Result<Vec<Curve>> {
         let hasher = self.lab.hasher(0);
         let [members, strangers, mixed] =
             [&self.members, &self.strangers, &self.mixed].map(|keys| self.lab.digests(&hasher, keys));
-        // What is inserted again sets the same bits, so that the filter stays what it is.
+        // Inserting the members again sets the same bits, so the filter does not change.
         let mut filled = filters.iter().map(Structure::try_clone).collect::<umbel::Result<Vec<_>>>()?;
         let mut contestants: Vec<Contestant<'_>> = Vec::new();
         for (filter, filled) in filters.iter().zip(&mut filled) {
@@ -196,7 +207,8 @@ impl Work<'_> {
         Ok(self.curves(&OURS, contestants))
     }
 
-    /// The times of the first four of [`OURS`], as the source does it: a hash of the key for each function.
+    /// Times the first four operations of [`OURS`] by the method of the source: one hash of the key
+    /// per function.
     fn race_source(&self, bits: u64) -> Result<Vec<Curve>> {
         let filter = |k| {
             let mut filter = Literature::new(Scheme::new(Family::Murmur3, k, bits)?)?;
@@ -216,7 +228,8 @@ impl Work<'_> {
         Ok(self.curves(&OURS[..4], contestants))
     }
 
-    /// Of contestants of all kinds for each k.
+    /// Races the contestants, which are all operations for each k, and returns a curve per
+    /// operation.
     fn curves(&self, kinds: &[&'static str], contestants: Vec<Contestant<'_>>) -> Vec<Curve> {
         let times = race(self.rounds, self.members.len().min(LOOKUPS) as u64, contestants);
         let of = |(at, what): (usize, &&'static str)| {
@@ -227,19 +240,20 @@ impl Work<'_> {
     }
 }
 
-/// Asks for one after the other, and counts those of which it is true.
+/// Creates a contestant that applies a predicate to the elements of a round one by one, and counts
+/// the true ones.
 fn each<'a, T>(mut turns: Turns<'a, T>, mut is_true: impl FnMut(&T) -> bool + 'a) -> Contestant<'a> {
     Box::new(move || turns.next_round().iter().map(|one| u64::from(is_true(one))).sum())
 }
 
-/// Times by k.
+/// The times of an operation by k.
 struct Curve {
     what: &'static str,
     times: Vec<(u32, Time)>,
 }
 
 impl Curve {
-    /// Adds a row for each k, drawn in the chart of this number if the curve has a colour.
+    /// Adds a row for each k, drawn in the chart with this number if there is a colour.
     fn describe(&self, sweep: &mut Sweep, set_up: &str, chart: usize, colour: Option<usize>) {
         for (k, time) in &self.times {
             sweep
@@ -251,15 +265,15 @@ impl Curve {
         }
     }
 
-    /// The nanoseconds that another hash function costs, by least squares over the lower quartiles, which a busy machine
-    /// disturbs least.
+    /// Returns the nanoseconds that a further hash function costs, by least squares over the lower
+    /// quartiles, which other load on the machine affects least.
     fn slope(&self) -> f64 {
         let times = self.times.iter().filter(|(k, _)| *k >= FROM);
         slope(times.map(|(k, time)| (f64::from(*k), time.low)))
     }
 }
 
-/// How steeply points rise, by least squares.
+/// Returns the slope of points by least squares.
 fn slope(points: impl Iterator<Item = (f64, f64)>) -> f64 {
     let (mut count, mut x, mut y, mut xx, mut xy) = (0.0, 0.0, 0.0, 0.0, 0.0);
     for point in points {
@@ -272,49 +286,48 @@ fn slope(points: impl Iterator<Item = (f64, f64)>) -> f64 {
     (count * xy - x * y) / (count * xx - x * x)
 }
 
-/// In half-full filters.
+/// Judges the probes in half-full filters.
 fn constant_probes(sweep: &mut Sweep, counted: &[Count]) {
     for Count { k, seen, .. } in counted.iter().filter(|count| [7, 20].contains(&count.k)) {
         let claim = format!("probes for a stranger in a half-full filter, k = {k}: two");
         let two = 2.0 - 2.0 * 0.5f64.powi(*k as i32);
-        // What the fill of one filter differs from a half by, and chance.
+        // The fill of one filter differs a little from a half; and chance.
         sweep.near(claim, seen.mean, two, 0.03 * two + seen.chance).shows("e29");
     }
     if let Some(Count { seen, .. }) = counted.iter().find(|count| count.k == 20) {
         let share = 20.0 * seen.positives / seen.mean;
-        let claim = "share of the probes that false positives cause in a half-full filter, k = 20";
+        let claim = "share of probes due to false positives in a half-full filter, k = 20";
         sweep.at_most(claim, share, 0.01).shows("e29");
     }
 }
 
-/// In filters of a fixed size, which get fuller.
+/// Judges the probes in filters of a fixed size, which get fuller with k.
 fn rising_probes(sweep: &mut Sweep, counted: &[Count]) {
     let at = |k| counted.iter().find(|count| count.k == k).map_or(f64::NAN, |count| count.expected);
     sweep
         .at_least(
-            "a fixed size makes the filter fuller: expected probes for a stranger, k = 20 over k = 5",
+            "filters of a fixed size get fuller: expected probes for a stranger, k = 20 / k = 5",
             at(20) / at(5),
             1.05,
         )
         .shows("e29");
 }
 
-/// Of times in half-full filters: members are slower for every k, strangers are not.
+/// Judges the times in half-full filters: members get slower with k, strangers do not.
 fn constant_time(sweep: &mut Sweep, curves: &[Curve]) {
     let [insertions, members, strangers] = [0, 1, 2].map(|curve| curves[curve].slope());
-    let than =
-        |what| format!("what another hash function costs a stranger, over what it costs {what}, half full");
+    let than = |what| format!("half full: cost of a further hash function for a stranger / for {what}");
     sweep.at_most(than("a member"), strangers / members, 0.5).timed().shows("e29");
     sweep.at_most(than("an insertion"), strangers / insertions, 0.5).timed();
 }
 
-/// Of times of the source's own way.
+/// Judges the times of the method of the source.
 fn linear_time(sweep: &mut Sweep, curves: &[Curve]) {
     for (curve, what) in [(0, "insertions"), (1, "lookups of members"), (3, "ten members for each stranger")]
     {
         let at = |wanted| curves[curve].times.iter().find(|(k, _)| *k == wanted);
         let ratio = at(20).zip(at(FROM)).map_or(f64::NAN, |(many, few)| many.1.low / few.1.low);
-        let claim = format!("hashed k times: {what}, time at k = 20 over that at k = {FROM}");
+        let claim = format!("hashed k times: {what}, time at k = 20 / time at k = {FROM}");
         sweep.at_least(claim, ratio, 2.0).timed();
     }
 }
@@ -324,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_has_its_own_slope() {
+    fn the_slope_of_points_on_a_line_is_that_of_the_line() {
         assert!((slope([(1.0, 5.0), (2.0, 8.0), (4.0, 14.0)].into_iter()) - 3.0).abs() < 1e-12);
     }
 

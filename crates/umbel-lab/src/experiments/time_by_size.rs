@@ -1,4 +1,5 @@
-//! E16: the time of lookups against the number of keys and against the size of the filter, with the steps of the caches.
+//! E16: the time of lookups by the size of the filter and by the number of keys, with the steps of
+//! the caches.
 
 use super::prelude::*;
 use crate::measure::{Contestant, Probes, Time, Turns, probes, race};
@@ -12,17 +13,21 @@ use umbel::{Blocked, Bloom, Digest, Spec, Standard};
 pub struct TimeBySize;
 
 const LARGEST: Parameter = Parameter::count("mib", "MiB of the largest filter", [256, 1024], [1, 4096]);
-const KEYS: Parameter =
-    Parameter::count("n", "keys of the fullest filter", [10_000_000, 100_000_000], [100_000, 300_000_000]);
+const KEYS: Parameter = Parameter::count(
+    "n",
+    "keys in the largest filter of the second part",
+    [10_000_000, 100_000_000],
+    [100_000, 300_000_000],
+);
 const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement", [25, 61], [3, 1000]);
 
 const HASHES: u32 = 7;
 const RATE: f64 = 0.01;
 /// Lookups in a round.
 const LOOKUPS: usize = 4000;
-/// Strangers whose probes are counted.
+/// Number of strangers whose probes are counted.
 const COUNTED: u64 = 20_000;
-/// Keys that are looked up: enough that their lines do not fit into a cache.
+/// Number of keys that are looked up: enough that their cache lines do not fit into a cache.
 const ASKED: usize = 1_000_000;
 const KIB: u64 = 1024;
 
@@ -30,15 +35,23 @@ impl Experiment for TimeBySize {
     fn about(&self) -> About {
         About {
             id: "E16",
+            chapter: Chapter::Hashing,
             title: "Time by size: the caches, not the formulas, make large filters slow",
-            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus), section on complexity",
-            claim: "The time of a lookup is said not to depend on the number of bits, since all memory is equally far away, nor on the \
-                    number of keys, since the share of set bits is always the same.",
-            set_up: "Lookups of members with seven hash functions in filters from 16 KiB to 256 MiB (full: 1 GiB, if a quarter of the free \
-                     memory is enough), which have as many keys as fill half of them, at most a million. Then lookups of strangers \
-                     and members in filters that were made for 1000 to 10 million keys (full: 100 million) and 1 %. Other keys in \
-                     each round, hashed beforehand; medians over rounds in which all take turns. Probes of strangers are \
-                     counted, in filters made for their keys and in one that is asked before it is full and after.",
+            sources: &[SCHIERZ],
+            claim: "Schierz 2022 (section on complexity) says that the time of a lookup depends \
+                    neither on the number of bits, since all memory is equally far away, nor on \
+                    the number of keys, since the share of set bits is always the same.",
+            set_up: "Lookups of members with seven hash functions in filters from 16 KiB to 256 \
+                     MiB (full: 1 GiB, if a quarter of the free memory is enough), each with \
+                     enough keys to fill half of its bits, at most a million. Then lookups of \
+                     strangers and members in filters made for 1000 to 10 million keys (full: 100 \
+                     million) at 1 %. Each round uses other keys, hashed beforehand; times are \
+                     medians over rounds in which all take turns. Probes of strangers are counted, \
+                     in filters made for their keys and in one that is queried before it is full \
+                     and after.",
+            advice: "Once a filter is larger than the processor's caches, use the blocked kind and \
+                     query it in batches.",
+            command: "`umbel check`, which queries in batches; blocked is the default kind",
             seconds: [3, 15],
             timed: true,
             parameters: &[LARGEST, KEYS, ROUNDS],
@@ -62,10 +75,12 @@ impl Experiment for TimeBySize {
         }
         findings.add(times);
         findings.add(caches);
-        findings.verdict = "A stranger costs two probes in every filter that holds as many keys as it was made for, and fewer in one that does \
-                            not yet. But a probe is not equally dear everywhere: once the filter is larger than the caches, \
-                            lookups one by one take longer. A blocked filter, asked in batches, feels it least."
-            .into();
+        findings.verdict =
+            "A stranger costs two probes in every filter that holds as many keys as it was made \
+             for, and fewer in one that is not full yet. But a probe does not cost the same \
+             everywhere: once the filter is larger than the caches, lookups one by one take \
+             longer. A blocked filter, queried in batches, is affected least."
+                .into();
         Ok(findings)
     }
 }
@@ -82,10 +97,10 @@ fn caches() -> Vec<(String, u64)> {
     (0..8).filter_map(one).collect()
 }
 
-/// A quarter of the memory that is free, in KiB; where the system does not tell, 256 MiB.
+/// Returns a quarter of the free memory in KiB, or 256 MiB if the system does not report it.
 fn room() -> u64 {
-    let told = read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let report = read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = report.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let free = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
     free.map_or(256 * KIB, |free| free / 4)
 }
@@ -102,7 +117,7 @@ fn in_batches<'a, L: Layout>(filter: &'a Bloom<L>, digests: &'a [Digest]) -> Con
     Box::new(move || filter.contains_batch(&Hashed(asked.next_round())).count())
 }
 
-/// Times of several things by a size.
+/// The times of several operations by size.
 struct Curves {
     names: &'static [&'static str],
     times: Vec<(f64, Vec<Time>)>,
@@ -126,13 +141,13 @@ impl Curves {
         self.times.push((size as f64, times));
     }
 
-    /// A lower quartile, which a busy machine disturbs least.
+    /// Returns a lower quartile, which other load on the machine affects least.
     fn low(&self, size: usize, what: usize) -> f64 {
         self.times.get(size).and_then(|(_, times)| times.get(what)).map_or(f64::NAN, |time| time.low)
     }
 }
 
-/// Against the number of bits, at seven hash functions.
+/// Times lookups by the number of bits, with seven hash functions.
 fn by_bits(lab: &Lab, sweep: &mut Sweep) -> Result<()> {
     let hasher = lab.hasher(0);
     let digests = lab.digests(&hasher, &Keys::of_build(0).members(ASKED as u64));
@@ -157,12 +172,12 @@ fn by_bits(lab: &Lab, sweep: &mut Sweep) -> Result<()> {
         let times = race(lab.count(&ROUNDS) as usize, n.min(LOOKUPS) as u64, contestants);
         curves.add(sweep, "bits", kib, n as u64, times);
     }
-    // Smaller filters may lie in the caches of larger machines.
+    // Smaller filters may fit into the caches of large machines.
     if largest >= 128 * KIB {
         let last = curves.times.len() - 1;
         sweep
             .at_least(
-                "standard, one by one: time in the largest filter over that in one of 16 KiB",
+                "standard, one by one: time in the largest filter / time in one of 16 KiB",
                 curves.low(last, 0) / curves.low(0, 0),
                 1.5,
             )
@@ -170,7 +185,7 @@ fn by_bits(lab: &Lab, sweep: &mut Sweep) -> Result<()> {
             .shows("e30");
         sweep
             .at_least(
-                "the largest filter: standard, one by one, over blocked in batches, time",
+                "largest filter: time of standard, one by one / time of blocked, in batches",
                 curves.low(last, 0) / curves.low(last, 3),
                 2.0,
             )
@@ -180,14 +195,14 @@ fn by_bits(lab: &Lab, sweep: &mut Sweep) -> Result<()> {
     let (least, most) =
         ends.fold((f64::INFINITY, 0f64), |(least, most), time| (least.min(time), most.max(time)));
     for ((name, kib), colour) in caches().into_iter().zip(4..) {
-        // The upper half is for the legend.
+        // Only the lower half, to keep the upper half free.
         let points = [(kib as f64, least), (kib as f64, (least * most).sqrt())];
         sweep.series(format!("{name} cache: {kib} KiB"), Mark::Dashes, colour, points);
     }
     Ok(())
 }
 
-/// Against the number of keys, in filters that were made for them.
+/// Times lookups by the number of keys, in filters that were made for them.
 fn by_keys(lab: &Lab, sweep: &mut Sweep) -> Result<()> {
     let hasher = lab.hasher(0);
     let strangers = lab.digests(&hasher, &Keys::of_build(0).strangers(ASKED as u64));
@@ -203,7 +218,7 @@ fn by_keys(lab: &Lab, sweep: &mut Sweep) -> Result<()> {
         let mut standard = Bloom::<Standard>::build(&spec)?;
         let mut blocked = Bloom::<Blocked>::build(&spec)?;
         let mut members = Vec::new();
-        // Keys of a build are made from its first; those of many builds are no fewer, and need less room at a time.
+        // Take the keys from several builds, which needs less memory at a time.
         for (number, start) in (0..n).step_by(ASKED).enumerate() {
             let keys = Keys::of_build(1 + number as u64).members((n - start).min(ASKED as u64));
             let digests = lab.digests(&hasher, &keys);
@@ -226,7 +241,7 @@ fn by_keys(lab: &Lab, sweep: &mut Sweep) -> Result<()> {
     }
     sweep
         .at_most(
-            "in the caches n makes little difference: a stranger with 10 000 keys over one with 1000, time",
+            "within the caches n matters little: time of a stranger with 10 000 keys / with 1000",
             curves.low(1, 0) / curves.low(0, 0),
             2.5,
         )
@@ -234,7 +249,8 @@ fn by_keys(lab: &Lab, sweep: &mut Sweep) -> Result<()> {
     Ok(())
 }
 
-/// Probes by the number of keys: in filters that were made for them, and in one that was made for 100 000.
+/// Counts probes by the number of keys: in filters that were made for them, and in one that was
+/// made for 100 000.
 fn count_probes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("probes");
     let hasher = lab.hasher(1);
@@ -249,7 +265,7 @@ fn count_probes(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let fill = filter.stats().fill();
         let Probes { mean, chance, .. } = probes(&filter, &strangers)?;
         let expected = rate::expected_probes(fill, filter.layout().hashes())?;
-        let claim = format!("probes for a stranger in a filter made for {made_for} keys that has {n}");
+        let claim = format!("probes for a stranger in a filter made for {made_for} keys that holds {n}");
         sweep
             .row()
             .cells([("made_for", &made_for), ("n", &n)])
@@ -265,10 +281,9 @@ fn count_probes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     for (what, n, least, most) in
         [("a tenth of its keys", made / 10, 0.0, 0.7), ("three times its keys", made * 3, 1.5, 9.0)]
     {
-        let claim = format!("probes in a filter with {what}, over those in a full one: n does matter");
+        let claim = format!("n does matter: probes in a filter with {what} / probes in a full one");
         let ratio = at((made, n)) / at((made, made));
-        let (middle, half) = ((least + most) / 2.0, (most - least) / 2.0);
-        sweep.near(claim, ratio, middle, half).shows("e30");
+        sweep.judge(Criterion::between(claim, ratio, least, most)).shows("e30");
     }
     findings.add(sweep);
     Ok(())

@@ -1,4 +1,5 @@
-//! Encrypted documents with a filter of their words: what a server reads from a plain one, and from one with keys.
+//! E12-vault: encrypted documents with a filter of their words. A server tries to read the words
+//! from a plain filter, and from an index with keys.
 
 use super::prelude::*;
 use crate::keys::mix;
@@ -9,23 +10,30 @@ pub struct DictionaryAttack;
 
 const DICTIONARY: Parameter =
     Parameter::count("dictionary", "words that the server tries", [4000, 50_000], [1000, 1_000_000]);
-const WORDS: Parameter = Parameter::count("words", "words of a document", [300, 1500], [100, 2000]);
-const DOCUMENTS: Parameter = Parameter::count("documents", "documents", [4, 20], [2, 200]);
+const WORDS: Parameter = Parameter::count("words", "words per document", [300, 1500], [100, 2000]);
+const DOCUMENTS: Parameter = Parameter::count("documents", "number of documents", [4, 20], [2, 200]);
 
-/// The rate of the plain filter, and of the indexes: 2^-14 is not above it.
+/// The rate of the plain filter, and a bound for that of the indexes, which is 2^-14.
 const RATE: f64 = 1e-4;
 
 impl Experiment for DictionaryAttack {
     fn about(&self) -> About {
         About {
             id: "E12-vault",
+            chapter: Chapter::Privacy,
             title: "A server that guesses words",
-            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus); Goh 2003",
-            claim: "A server can search encrypted documents by a Bloom filter of the words of each, and learns nothing of them.",
-            set_up: "Documents of 300 words, drawn from a dictionary of 4000. Each has a plain filter, whose hash everybody knows, and an \
-                     index with secret keys (Z-IDX), filled up to as many words as there may be. The server has both, and the \
-                     dictionary, and no key. It asks the plain filter for every word. Of the index it knows all but the keys, so it \
-                     makes up some and asks with those.",
+            sources: &[SCHIERZ, GOH],
+            claim: "A server can search encrypted documents by a Bloom filter of the words of \
+                    each, and learns nothing about them.",
+            set_up: "Documents of 300 words, drawn from a dictionary of 4000. Each has a plain \
+                     filter, whose hash everybody knows, and an index with secret keys (Z-IDX), \
+                     padded to the largest number of words. The server has both, and the \
+                     dictionary, but no key. It queries the plain filter for every word. About the \
+                     index it knows everything but the keys, so it makes up keys and queries with \
+                     those.",
+            advice: "Never hand out a plain filter of confidential words; use an index with secret \
+                     keys, and know that each search still reveals which documents match.",
+            command: "`umbel vault search`",
             seconds: [1, 7],
             timed: false,
             parameters: &[DICTIONARY, WORDS, DOCUMENTS],
@@ -48,7 +56,8 @@ impl Experiment for DictionaryAttack {
         let mut plain = Guesses::new(dictionary);
         let mut keyed = Guesses::new(dictionary);
         let mut asked = Guesses::new(dictionary);
-        // Bits that are set where the made-up keys of a word point to: of words in the document, and of others.
+        // Set bits at the positions that made-up keys give, for words in the document and for
+        // others.
         let (mut inside, mut outside) = (Share::default(), Share::default());
         let (mut shared, mut expected, mut variance) = (0.0, 0.0, 0.0);
         let m = shape.bits() as f64;
@@ -106,7 +115,7 @@ impl Experiment for DictionaryAttack {
             .value("share_of_words", plain.right / total, 4)
             .at_least("plain filter: share of the words that the server reads", 1.0)
             .shows("e33");
-        let claim = "plain filter: words that it takes for read, and that are not there";
+        let claim = "plain filter: words that the server reads by mistake";
         guesses.count(claim, plain.wrong as u64, Law::Poisson { mean: strangers * RATE }, 0.1);
         guesses
             .row()
@@ -117,7 +126,7 @@ impl Experiment for DictionaryAttack {
                 ("wrong", &keyed.wrong),
             ])
             .value("share_of_words", keyed.right / total, 4);
-        let claim = "index, keys made up: words that the server takes for found";
+        let claim = "index, made-up keys: words that the server believes it found";
         guesses.count(claim, (keyed.right + keyed.wrong) as u64, Law::Poisson { mean: chance }, 0.0);
         guesses
             .row()
@@ -128,30 +137,31 @@ impl Experiment for DictionaryAttack {
                 ("wrong", &asked.wrong),
             ])
             .value("share_of_words", asked.right / total, 4)
-            .at_least("index, the owner's trapdoors: share of the words found", 1.0);
+            .at_least("index, owner's trapdoors: share of the words found", 1.0);
         findings.add(guesses);
         let mut bits = Sweep::new("bits");
         for (words, share) in [("in the document", &inside), ("others", &outside)] {
             let row = bits.row().cell("words", words).cell("bits_set", share.set).cell("of", share.of);
             row.value("share", share.mean(), 4);
         }
-        let claim = "index, keys made up: bits set for words that are there, less those for others";
+        let claim = "index, made-up keys: share of set bits for words of the document minus that for others";
         let tolerance = 4.0 * (inside.variance() + outside.variance()).sqrt();
         bits.near(claim, inside.mean() - outside.mean(), 0.0, tolerance);
-        let claim = "two indexes of the same words: bits in common, all pairs";
+        let claim = "two indexes of the same words: common bits, over all pairs";
         bits.near(claim, shared, expected, 4.0 * variance.sqrt());
         findings.add(bits);
-        findings.verdict = "From a plain filter the server reads every word that is in its dictionary, with hardly a mistake, in \
-                            milliseconds: the encryption of the document protects nothing that a dictionary has. From the index with \
-                            keys it reads nothing: words of the document and others look the same to it, and so do two documents with \
-                            the same words. Once the owner asks for a word, the server learns which documents hold it, though not \
-                            which word it was."
+        findings.verdict = "From a plain filter the server reads every word that is in its \
+             dictionary, with hardly a mistake, in milliseconds: encryption of the document \
+             protects nothing that a dictionary contains. From the index with keys it reads \
+             nothing: words of the document and others look the same to it, and so do two \
+             documents with the same words. Once the owner searches for a word, the server learns \
+             which documents contain it, but not which word it was."
             .into();
         Ok(findings)
     }
 }
 
-/// Bytes that depend on the seed.
+/// Returns bytes that depend on the seed.
 fn secret(lab: &Lab, number: u64) -> [u8; 32] {
     let mut bytes = [0; 32];
     for (i, eight) in (0..).zip(bytes.as_chunks_mut::<8>().0) {
@@ -160,14 +170,15 @@ fn secret(lab: &Lab, number: u64) -> [u8; 32] {
     bytes
 }
 
-/// The dictionary in an order of its own for a document, and which words of it are in there.
+/// Returns the dictionary in a random order for a document, and a flag for each word that the
+/// document contains.
 fn drawn(lab: &Lab, document: u64, dictionary: u64, words: u64) -> (Vec<usize>, Vec<bool>) {
     let mut order: Vec<usize> = (0..dictionary as usize).collect();
     for last in (1..order.len()).rev() {
         order.swap(last, lab.draw(0xd0c << 32 | document, last as u64, last as u64 + 1) as usize);
     }
     let mut members = vec![false; order.len()];
-    // Spread over the order in which the server tries them.
+    // Spread the words over the order in which the server tries them.
     let step = dictionary / words.max(1);
     (0..words).for_each(|word| members[order[(word * step) as usize]] = true);
     (order, members)
@@ -204,7 +215,7 @@ impl Guesses {
     }
 }
 
-/// Bits that are set.
+/// A number of set bits.
 #[derive(Default)]
 struct Share {
     set: u64,
@@ -216,7 +227,7 @@ impl Share {
         self.set as f64 / self.of.max(1) as f64
     }
 
-    /// Of the mean.
+    /// Returns the variance of the mean.
     fn variance(&self) -> f64 {
         self.mean() * (1.0 - self.mean()) / self.of.max(1) as f64
     }

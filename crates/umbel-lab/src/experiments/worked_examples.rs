@@ -5,7 +5,8 @@ use crate::trace::{Step, find};
 
 pub struct WorkedExamples;
 
-/// Values that the source documents print, or that follow from them: example, step, array or `answer`, and its value.
+/// Values that the source documents print, or that follow from them: example, step, array or
+/// `answer`, and expected value.
 const PRINTED: [(&str, usize, &str, &str); 71] = [
     ("insert", 1, "bits", "0000000000"),
     ("insert", 2, "bits", "0011000100"),
@@ -42,7 +43,7 @@ const PRINTED: [(&str, usize, &str, &str); 71] = [
     ("floom", 2, "bits", "0001000010"),
     ("floom", 2, "patterns", "00000000000000000010000000000000"),
     ("floom", 4, "answer", "no by 6"),
-    ("floom", 5, "can come", "01111110111010001110100010000000"),
+    ("floom", 5, "can occur", "01111110111010001110100010000000"),
     ("web-cache", 2, "answer", "yes"),
     ("web-cache", 3, "answer", "no by 0"),
     ("web-cache", 4, "answer", "false positive by a and b"),
@@ -68,7 +69,7 @@ const PRINTED: [(&str, usize, &str, &str); 71] = [
     ("hierarchy", 2, "level 1", "S0S2 S3S1"),
     ("hierarchy", 5, "found", "S1S3 S2S1 S2S2 S3S3"),
     ("hierarchy", 6, "found", "S1S3 S2S2"),
-    ("bloomier", 2, "how many", "0313002232"),
+    ("bloomier", 2, "uses", "0313002232"),
     ("bloomier", 5, "table", "00 00 00 c9 00 00 00 00 00 00"),
     ("bloomier", 6, "table", "00 00 00 c9 00 00 43 00 00 00"),
     ("bloomier", 7, "table", "00 00 00 c9 00 00 43 cf 00 00"),
@@ -80,7 +81,7 @@ const PRINTED: [(&str, usize, &str, &str); 71] = [
     ("recombination", 1, "packet 2", "S0 S2 S3 S1 S4"),
 ];
 
-/// The texts of steps that have an answer of another kind.
+/// Parts of the texts of steps whose answer is not an array: example, step, text.
 const SAID: [(&str, usize, &str); 8] = [
     ("blocks", 2, "BRA CAD is not found at any offset"),
     ("blocks", 3, "RAC ADA is found at offset 3, and at offset 5 its first block alone"),
@@ -92,10 +93,10 @@ const SAID: [(&str, usize, &str); 8] = [
     ("bloomier-mask", 2, "= 00, a value: a false positive"),
 ];
 
-/// The steps of the table that show a slip of a source.
+/// The steps that show an error of a source document: example, step, number of the erratum.
 const SHOWN: [(&str, usize, &str); 3] = [("search", 3, "e01"), ("search", 6, "e04"), ("overflow", 7, "e54")];
 
-/// The examples that are drawn in the report; `umbel lab trace` draws all of them.
+/// The examples that the report draws; `umbel lab trace` draws all of them.
 const DRAWN: [&str; 6] = ["search", "deletion", "counters", "variable-increment", "blocks", "bloomier"];
 
 fn value(step: &Step, what: &str) -> Option<String> {
@@ -109,14 +110,19 @@ impl Experiment for WorkedExamples {
     fn about(&self) -> About {
         About {
             id: "E1b",
+            chapter: Chapter::Sizing,
             title: "The worked examples, bit by bit",
-            source: "Jambura et al. 2026 (Bloom Filter); Schierz 2022 (Wie zuverlässig ist Probabilismus); \
-                     Honoroff 2006 (An Examination of Bloom Filters)",
-            claim: "A few cells, a few keys: the arrays after each step, the certain noes, the false positives, the deletion \
-                    that loses a key, the blocks that are found and the words of the Bloomier table are those of the \
-                    sources.",
-            set_up: "Each example runs step by step with its own positions; where the text gives none, with ours. \
-                     `umbel lab trace` prints and draws them.",
+            sources: &[JAMBURA, SCHIERZ, HONOROFF],
+            claim: "With a few cells and a few keys, everything can be followed by hand: the array \
+                    after each step, the certain noes, the false positives, the deletion that \
+                    loses a key, the blocks that are found, and the words of the Bloomier table. \
+                    The sources print all of them.",
+            set_up: "Each example runs step by step with the positions that the source gives, or \
+                     with our own where it gives none. `umbel lab trace` prints and draws the \
+                     examples.",
+            advice: "To explain a filter to somebody, print an example; never delete a key from a \
+                     plain filter by clearing its bits.",
+            command: "`umbel lab trace search`; for a key of your own filter, `umbel why`",
             seconds: [1, 1],
             timed: false,
             parameters: &[],
@@ -149,11 +155,13 @@ impl Experiment for WorkedExamples {
         for example in DRAWN.iter().filter_map(|name| find(name)) {
             findings.traces.push(example.run()?);
         }
-        findings.verdict = "Every array and answer was computed again. In the first example 5 is refused by position 5; Jambura \
-                            et al. 2026 name position 2, where a 1 stands. Bits are shared, so a key cannot be removed by \
-                            clearing its bits; with counters it can, until one overflows. Blocks at the edges of a string, and \
-                            blocks of different packets, make hits that are none."
-            .into();
+        findings.verdict =
+            "Every array and answer was computed again. In the first example position 5 rejects \
+             the key 5; Jambura et al. 2026 name position 2, which holds a 1. Bits are shared, so \
+             clearing the bits of a key does not remove it safely; counters make removal safe \
+             until one of them overflows. Blocks at the edges of a string, and blocks of different \
+             packets, produce false hits."
+                .into();
         Ok(findings)
     }
 }
@@ -165,7 +173,7 @@ mod tests {
     use crate::trace::examples;
 
     #[test]
-    fn every_example_is_as_printed() {
+    fn every_example_gives_the_printed_values() {
         let findings = WorkedExamples.run(&Lab::new(Scale::Quick, 1)).unwrap();
         for criterion in &findings.criteria {
             assert!(criterion.holds, "{}", criterion.claim);
@@ -173,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn no_example_is_left_out_and_no_row_is_empty() {
+    fn every_example_has_rows_and_no_row_is_empty() {
         for example in examples() {
             assert!(PRINTED.iter().any(|(name, ..)| *name == example.name), "{}", example.name);
         }

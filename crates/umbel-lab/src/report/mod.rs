@@ -1,11 +1,16 @@
-//! The report: a page without anything from elsewhere, another one about the slips of the source documents, and beside them, for each
-//! experiment, its figures as CSV and JSON and its pictures as SVG.
+//! The report: an HTML page that loads nothing, a second page about the errors of the source
+//! documents, and a folder for each experiment with its tables as CSV, its criteria as JSON and its
+//! pictures as SVG.
+//!
+//! The page opens with the verdict, ten small pictures and the table of contents. The experiments
+//! follow chapter by chapter, and the works that they cite come last.
 
+mod contents;
 mod page;
 mod textbooks;
 
 use crate::criterion::short;
-use crate::{About, Criterion, Error, Findings, Lab, Outcome, Result, Scale, Table};
+use crate::{About, Chapter, Criterion, Error, Findings, Lab, Outcome, Reference, Result, Scale, Table};
 use page::{escaped, page, prose, row};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -13,127 +18,130 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Writes everything into a folder, which is made if it is not there.
+/// Writes the report into a folder, which is created if it does not exist.
 ///
 /// # Errors
 ///
-/// [`Error::Report`] if a file cannot be written, or a picture or table cannot be made.
+/// [`Error::Report`] if a file cannot be written, or a picture or table cannot be produced.
 pub fn report(folder: &Path, lab: &Lab, outcomes: &[Outcome]) -> Result<()> {
     write(folder, lab, outcomes).map_err(|source| Error::Report { folder: folder.to_owned(), source })
 }
 
 fn write(folder: &Path, lab: &Lab, outcomes: &[Outcome]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
-    let mut content = contents(lab, outcomes);
-    for outcome in outcomes {
-        let own = folder.join(outcome.about.id);
-        fs::create_dir_all(&own)?;
-        content.push_str(&story(outcome, lab, &own)?);
-        verdicts(outcome, lab, &own)?;
+    let mut content = contents::opening(lab, outcomes)?;
+    for (chapter, outcomes) in chapters(outcomes) {
+        content.push_str(&contents::heading(chapter));
+        for outcome in outcomes {
+            let own = folder.join(outcome.about.id);
+            fs::create_dir_all(&own)?;
+            content.push_str(&experiment(outcome, lab, &own)?);
+            write_criteria(outcome, lab, &own)?;
+        }
     }
+    content.push_str(&contents::references(outcomes));
     fs::write(folder.join("textbooks.html"), textbooks::textbooks(outcomes))?;
     fs::write(folder.join("index.html"), page("umbel lab", &content))
 }
 
-/// The summary and the table of contents.
-fn contents(lab: &Lab, outcomes: &[Outcome]) -> String {
-    let held = outcomes.iter().filter(|outcome| outcome.holds()).count();
-    let mut content = format!(
-        "<h1>umbel lab</h1><p>The tables, curves and claims of the literature on Bloom filters, reproduced. {held} of {} experiments \
-         hold. <span class=\"faint\">A {} run with the seed {}{}.</span></p><p><a href=\"textbooks.html\">What the textbooks get \
-         wrong</a></p>{WORDS}<ol>",
-        outcomes.len(),
-        scale(lab),
-        lab.seed,
-        lab.changed().iter().fold(String::new(), |told, (name, value)| told + &format!(", {name} = {value}"))
-    );
-    for outcome in outcomes {
-        let About { id, title, .. } = outcome.about;
-        let (class, mark, _) = verdict(outcome.holds());
-        let title = prose(title);
-        let _ = write!(
-            content,
-            "<li><span class=\"{class}\">{mark}</span> <a href=\"#{id}\">{id}</a> {title}</li>"
-        );
-    }
-    content + "</ol>"
+/// Returns the chapters that have outcomes, each with its outcomes.
+fn chapters(outcomes: &[Outcome]) -> impl Iterator<Item = (Chapter, Vec<&Outcome>)> {
+    let of = |chapter| {
+        let own: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.about.chapter == chapter).collect();
+        (chapter, own)
+    };
+    Chapter::ALL.into_iter().map(of).filter(|(_, own)| !own.is_empty())
 }
-
-/// Glossary of the page.
-const WORDS: &str = "<details><summary>Words</summary><p>A <b>member</b> is a key that was inserted, a <b>stranger</b> one that was \
-    not. The <b>rate</b> is the share of strangers that a filter says yes to. A <b>build</b> is one filter with its own hash, its own \
-    members and its own strangers; figures are means of several. The <b>tolerance</b> of a criterion is what is stated for it, or four \
-    standard errors: what <b>chance</b> does once in sixteen thousand times. A count of rare events is judged by its exact law at the \
-    same confidence. <b>Printed</b> is what stands in a source.</p></details>";
 
 fn scale(lab: &Lab) -> &'static str {
     if lab.scale == Scale::Full { "full" } else { "quick" }
 }
 
+/// Returns the class, the mark and the words for a verdict.
 fn verdict(holds: bool) -> (&'static str, &'static str, &'static str) {
     if holds { ("holds", "✓", "holds") } else { ("fails", "✗", "does not hold") }
 }
 
-/// One experiment: its tables and pictures, and its part of the page.
-fn story(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<String> {
-    let About { id, title, source, claim, set_up, .. } = outcome.about;
-    let (class, mark, word) = verdict(outcome.holds());
-    let mut story = format!(
-        "<section id=\"{id}\"><h2>{id}: {} <small class=\"{class}\">{mark} {word}</small></h2>\
-         <p><b>Claim.</b> {} <cite>({})</cite></p><p><b>Set-up.</b> {}</p>",
+/// Returns a link to the entry of a work in the list of references, which is on this page (`""`) or
+/// on another one.
+fn citation(page: &str, Reference { key, cite, .. }: &Reference) -> String {
+    format!("<a href=\"{page}#ref-{key}\">{}</a>", escaped(cite))
+}
+
+/// Returns the section of an experiment, and writes its tables and pictures.
+fn experiment(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<String> {
+    let About { id, title, sources, claim, set_up, advice, command, .. } = outcome.about;
+    let (class, mark, words) = verdict(outcome.holds());
+    let sources: Vec<String> = sources.iter().map(|source| citation("", source)).collect();
+    let mut section = format!(
+        "<section id=\"{id}\"><h3><a href=\"#{id}\">{id}</a> {} \
+         <small class=\"{class}\">{mark} {words}</small></h3>\
+         <p><b>Claim.</b> {} <cite>[{}]</cite></p><p><b>Set-up.</b> {}</p>",
         prose(title),
         prose(claim),
-        prose(source),
+        sources.join("; "),
         prose(set_up)
     );
-    story.push_str(&parameters(outcome, lab));
+    section.push_str(&settings(outcome, lab));
     match &outcome.findings {
         Err(error) => {
             let error = escaped(&format!("{error:#}"));
-            let _ = write!(story, "<p class=\"fails\">It could not be run: {error}</p>");
+            let _ = write!(section, "<p class=\"fails\">The experiment could not run: {error}</p>");
         }
         Ok(findings) => {
             for chart in &findings.charts {
                 let svg = chart.to_svg().map_err(io::Error::other)?;
-                story.push_str(&picture(folder, &chart.name, &chart.title, &svg)?);
+                section.push_str(&picture(folder, &chart.name, &chart.title, &svg)?);
             }
             for trace in &findings.traces {
                 let svg = trace.to_svg().map_err(io::Error::other)?;
-                story.push_str(&picture(folder, trace.name, trace.title, &svg)?);
+                section.push_str(&picture(folder, trace.name, trace.title, &svg)?);
             }
-            // The conclusion assumes that everything holds.
-            let failed = "Not everything holds that should: see the criteria below.";
-            let verdict = if outcome.holds() { &findings.verdict } else { failed };
-            let _ = write!(story, "<p><b>Verdict.</b> {}</p>", prose(verdict));
-            story.push_str(&criteria(findings));
+            // The conclusion and the advice assume that all criteria hold.
+            if outcome.holds() {
+                let _ = write!(
+                    section,
+                    "<p><b>Verdict.</b> {}</p><p class=\"advice\"><b>In practice.</b> {}</p>",
+                    prose(&findings.verdict),
+                    prose(advice)
+                );
+            } else {
+                section.push_str("<p><b>Verdict.</b> Some criteria do not hold: see below.</p>");
+            }
+            let _ = write!(section, "<p><b>Try it</b> with {}.</p>", prose(command));
+            section.push_str(&criteria(findings));
             for table in &findings.tables {
                 let csv = table.to_csv().map_err(io::Error::other)?;
                 fs::write(folder.join(format!("{}.csv", table.name)), csv)?;
-                story.push_str(&figures(id, table));
+                section.push_str(&figures(id, table));
             }
         }
     }
-    Ok(story + "</section>")
+    Ok(section + "</section>")
 }
 
-/// The parameters of this run, if it has some.
-fn parameters(outcome: &Outcome, lab: &Lab) -> String {
-    let told = outcome.about.parameters.iter().map(|parameter| {
-        format!("{} {} = {}", parameter.meaning, parameter.name, short(lab.number(parameter)))
-    });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
+/// Returns the parameters of this run: `n = 1000 (keys in a filter)`.
+fn settings(outcome: &Outcome, lab: &Lab) -> String {
+    let settings: Vec<String> = outcome
+        .about
+        .parameters
+        .iter()
+        .map(|parameter| {
+            format!("{} = {} ({})", parameter.name, short(lab.number(parameter)), parameter.meaning)
+        })
+        .collect();
+    if settings.is_empty() {
         return String::new();
     }
-    format!("<p class=\"faint\">In this run: {}.</p>", prose(&told.join("; ")))
+    format!("<p class=\"faint\"><b>Settings.</b> {}.</p>", prose(&settings.join("; ")))
 }
 
-/// The criteria; unfolded if one does not hold.
+/// Returns the table of criteria, which is unfolded if one does not hold.
 fn criteria(findings: &Findings) -> String {
     let all = &findings.criteria;
     let held = all.iter().filter(|criterion| criterion.holds).count();
     let open = if held < all.len() { " open" } else { "" };
-    let mut told = format!(
+    let mut table = format!(
         "<details{open}><summary>{held} of {} criteria hold</summary><div class=\"wide\"><table>\
          <tr><th></th><th>criterion</th><th>measured</th><th>expected</th></tr>",
         all.len()
@@ -142,43 +150,67 @@ fn criteria(findings: &Findings) -> String {
         let (class, mark, _) = verdict(criterion.holds);
         let (claim, expected) = (prose(&criterion.claim), prose(&criterion.expected));
         let _ = write!(
-            told,
+            table,
             "<tr><td class=\"{class}\">{mark}</td><td>{claim}</td><td>{}</td><td>{expected}</td></tr>",
-            criterion.measured_text()
+            escaped(criterion.measured_text())
         );
     }
-    told + "</table></div></details>"
+    table + "</table></div></details>"
 }
 
-/// A table, folded, and where it is as CSV.
+/// Returns a folded table with a link to its CSV file, which has all digits.
 fn figures(id: &str, table: &Table) -> String {
-    let (name, rows) = (escaped(&table.name), table.rows.len());
-    let head = row("th", table.columns.iter().map(String::as_str));
-    let body: String = table.rows.iter().map(|cells| row("td", cells.iter().map(String::as_str))).collect();
+    let (file, rows) = (escaped(&table.name), table.rows.len());
+    let name = spaced(&table.name);
+    let head = row("th", table.columns.iter().map(|column| spaced(column)));
+    let body: String =
+        table.rows.iter().map(|cells| row("td", cells.iter().map(|cell| rounded(cell)))).collect();
+    let rows = if rows == 1 { "1 row".into() } else { format!("{rows} rows") };
     format!(
-        "<details><summary>{name}, {rows} rows</summary><p class=\"faint\">{id}/{name}.csv</p>\
+        "<details><summary>Table: {name}, {rows}</summary><p class=\"faint\">\
+         <a href=\"{id}/{file}.csv\">{id}/{file}.csv</a></p>\
          <div class=\"wide\"><table>{head}{body}</table></div></details>"
     )
 }
 
-/// A picture, as a file and in the page.
+/// Returns the name of a column or table as words.
+fn spaced(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// Rounds a decimal fraction to four significant digits; leaves any other text as it is.
+fn rounded(text: &str) -> String {
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let Some((whole, fraction)) = unsigned.split_once('.') else { return text.into() };
+    let Some(value) = text.parse::<f64>().ok().filter(|_| digits(whole) && digits(fraction)) else {
+        return text.into();
+    };
+    if value == 0.0 {
+        return "0".into();
+    }
+    let places = (3 - value.abs().log10().floor() as i32).clamp(0, fraction.len() as i32) as usize;
+    if text.starts_with('+') { format!("{value:+.places$}") } else { format!("{value:.places$}") }
+}
+
+/// Writes a picture to a file and returns it as a figure of the page.
 fn picture(folder: &Path, name: &str, title: &str, svg: &str) -> io::Result<String> {
     fs::write(folder.join(format!("{name}.svg")), svg)?;
     Ok(format!("<figure role=\"img\" aria-label=\"{}\">{svg}</figure>", escaped(title)))
 }
 
-/// Writes the verdicts of the criteria as JSON. Times differ from run to run, so they have a file of their own.
-fn verdicts(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<()> {
-    let About { id, title, source, .. } = outcome.about;
+/// Writes the criteria as JSON. Times differ from run to run, so they have a file of their own.
+fn write_criteria(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<()> {
+    let About { id, title, .. } = outcome.about;
     let head = json!({
-        "id": id, "title": title, "source": source, "seed": lab.seed,
+        "id": id, "title": title, "source": outcome.about.source(), "seed": lab.seed,
         "scale": scale(lab),
         "parameters": lab.changed(),
     });
-    let write = |name: String, holds: bool, key: &str, told: Value| {
+    let write = |name: String, holds: bool, key: &str, value: Value| {
         let mut all = head.clone();
         all["holds"] = holds.into();
-        all[key] = told;
+        all[key] = value;
         fs::write(folder.join(name), format!("{all:#}\n"))
     };
     let findings = match &outcome.findings {
@@ -191,4 +223,30 @@ fn verdicts(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<()> {
         write(format!("{id}_time.json"), hold(&times), "criteria", json!(times))?;
     }
     write(format!("{id}.json"), hold(&others), "criteria", json!(others))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fractions_are_rounded_and_other_cells_are_not() {
+        for (cell, shown) in [
+            ("0.393469", "0.3935"),
+            ("0.0000118", "0.0000118"),
+            ("129.8672", "129.9"),
+            ("72134.75", "72135"),
+            ("+0.00904", "+0.00904"),
+            ("-1.23456", "-1.235"),
+            ("0.000000", "0"),
+            ("0.50", "0.50"),
+            ("1000000", "1000000"),
+            ("1.014e-2", "1.014e-2"),
+            ("1.2.3.4", "1.2.3.4"),
+            ("plain counters, 4 bits", "plain counters, 4 bits"),
+            ("", ""),
+        ] {
+            assert_eq!(rounded(cell), shown);
+        }
+    }
 }

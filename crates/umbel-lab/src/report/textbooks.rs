@@ -1,37 +1,45 @@
-//! The page "what the textbooks get wrong": each slip beside what is right, and what the run has measured of it.
+//! The page "What the textbooks get wrong": each error of a source document, the correction, and
+//! the measurements that show it.
 
-use super::page::{page, prose};
-use crate::{Criterion, ERRATA, Erratum, Outcome};
+use super::citation;
+use super::page::{escaped, page, prose};
+use crate::{Criterion, ERRATA, Erratum, Outcome, Reference};
 use std::fmt::Write as _;
 
 /// Claims on which the source documents disagree.
 const CONTRADICTIONS: [&str; 6] = [
-    "k is rounded up in Werren and Suter 2024 and to the nearest in Schierz 2022: the nearest is right (e14).",
-    "Strong hashes are not needed in Jambura et al. 2026 and Schierz 2022; in Honoroff 2006 it depends on what is in the filter, and \
-     that is right (e03).",
-    "Counting filters are the remedy in the untitled article; Honoroff 2006 shows their limits (e43, e54).",
-    "One zero bit is enough for a no everywhere but in the untitled article, which wants all of them (e40).",
-    "The number of keys cannot be found, say Werren and Suter 2024; it follows from the formulas for the set bits that others \
-     print (e12).",
-    "There are no false negatives, say Jambura et al. 2026; after a deletion there can be, says Honoroff 2006, and both are right.",
+    "Werren and Suter 2024 round k up, Schierz 2022 rounds it to the nearest whole number. The \
+     nearest is right (e14).",
+    "Jambura et al. 2026 and Schierz 2022 do not require cryptographic hashes. According to \
+     Honoroff 2006 it depends on the content of the filter, which is right (e03).",
+    "The untitled article presents counting filters as the remedy; Honoroff 2006 shows their \
+     limits (e43, e54).",
+    "One zero bit is enough for a no, except in the untitled article, which requires all of them \
+     to be zero (e40).",
+    "Werren and Suter 2024 say that the number of keys cannot be found. It follows from the \
+     formulas for the set bits that others print (e12).",
+    "Jambura et al. 2026 say that there are no false negatives; Honoroff 2006 says that a deletion \
+     can cause them. Both are right.",
 ];
 
-/// The page.
+/// Returns the page.
 pub fn textbooks(outcomes: &[Outcome]) -> String {
     let mut content = String::from(
-        "<p><a href=\"index.html\">umbel lab</a></p><h1>What the textbooks get wrong</h1>\
-         <p>Five introductions to Bloom filters stand behind this project: three papers, an untitled article and a set of lecture \
-         slides, listed by title in docs/references.md. They are good introductions, and nobody writes so much without a slip. \
-         Here is each one that was found, what is right instead, and, where an experiment of this report shows it, what was measured.</p>",
+        "<p><a href=\"index.html\">umbel lab</a></p><h1>What the textbooks get wrong</h1><p>This \
+         project began with five introductions to Bloom filters: three papers, an untitled article \
+         and a set of lecture slides. They are good introductions, and no long text is free of \
+         errors. This page lists each error that was found, the correction, and the measurements \
+         of this report that show it.</p>",
     );
-    let mut source = "";
+    let mut source: Option<Reference> = None;
     for erratum in ERRATA {
-        if erratum.source != source {
-            if !source.is_empty() {
+        if source != Some(erratum.source) {
+            if source.is_some() {
                 content.push_str("</dl>");
             }
-            source = erratum.source;
-            let _ = write!(content, "<h2>In {source}</h2><dl>");
+            source = Some(erratum.source);
+            let link = citation("index.html", &erratum.source);
+            let _ = write!(content, "<h2>In {link}</h2><dl>");
         }
         let Erratum { number, says, truth, .. } = erratum;
         let _ = write!(
@@ -41,7 +49,7 @@ pub fn textbooks(outcomes: &[Outcome]) -> String {
             prose(truth)
         );
         for (id, criterion) in shown(outcomes, number) {
-            let (class, measured) = (class(criterion), criterion.measured_text());
+            let (class, measured) = (class(criterion), escaped(criterion.measured_text()));
             let _ = write!(
                 content,
                 "<br><span class=\"{class}\">●</span> <a href=\"index.html#{id}\">{id}</a> <span class=\"faint\">{}: {measured}</span>",
@@ -50,7 +58,7 @@ pub fn textbooks(outcomes: &[Outcome]) -> String {
         }
         content.push_str("</dd>");
     }
-    content.push_str("</dl><h2>Where they contradict each other</h2><ul>");
+    content.push_str("</dl><h2>Contradictions between the documents</h2><ul>");
     for contradiction in CONTRADICTIONS {
         let _ = write!(content, "<li>{}</li>", prose(contradiction));
     }
@@ -58,7 +66,7 @@ pub fn textbooks(outcomes: &[Outcome]) -> String {
     page("What the textbooks get wrong", &content)
 }
 
-/// The criteria of a run that show a slip, each with its experiment.
+/// Returns the criteria of a run that show an error, each with the id of its experiment.
 fn shown<'a>(
     outcomes: &'a [Outcome],
     number: &'a str,

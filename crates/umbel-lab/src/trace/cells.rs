@@ -1,20 +1,20 @@
-//! Bits and counters whose positions are given by hand: what all examples of filters are made of.
+//! Bits and counters with given positions, the building blocks of the examples.
 
 use super::{Answer, Row, Step, Touch, and};
 use std::collections::HashSet;
 
-/// An array of cells, and which keys have which of them.
+/// An array of cells, with the keys that use each cell.
 #[derive(Clone, Debug)]
 pub struct Cells {
     label: &'static str,
     values: Vec<u64>,
-    /// The keys that have a cell.
+    /// Keys that use each cell.
     keys: Vec<Vec<String>>,
     members: Vec<String>,
 }
 
 impl Cells {
-    /// Empty cells.
+    /// Creates empty cells.
     pub fn new(label: &'static str, len: usize) -> Cells {
         Cells { label, values: vec![0; len], keys: vec![Vec::new(); len], members: Vec::new() }
     }
@@ -23,26 +23,26 @@ impl Cells {
         &self.values
     }
 
-    /// Takes a key for a member whose cells are changed by hand.
+    /// Registers a key as a member without changing cells.
     pub fn join(&mut self, key: &str) {
         self.members.push(key.into());
     }
 
-    /// Takes a key that was inserted for a member no more.
+    /// Unregisters a member.
     pub fn leave(&mut self, key: &str) {
         if let Some(member) = self.members.iter().position(|known| known == key) {
             self.members.swap_remove(member);
         }
     }
 
-    /// The cells as they are.
+    /// Returns the present cells.
     pub fn row(&self) -> Row {
         let mut row = Row::new(self.label, &self.values);
         row.cells.iter_mut().zip(&self.keys).for_each(|(cell, keys)| cell.keys = keys.join(","));
         row
     }
 
-    /// Gives cells of a key new values, each with what is written beside it.
+    /// Changes cells of a key. Each change has a position, a value and the text below the cell.
     pub fn change(&mut self, key: &str, changes: &[(usize, u64, String)]) -> Row {
         let before = self.values.clone();
         for (position, value, _) in changes {
@@ -79,12 +79,12 @@ impl Cells {
     pub fn insert(&mut self, key: &str, positions: &[usize]) -> Step {
         let row = self.set(key, positions);
         let marks = row.cells.iter().filter_map(|cell| cell.mark.as_ref());
-        let told = match marks.filter(|mark| mark.touch == Touch::Set).count() {
+        let effect = match marks.filter(|mark| mark.touch == Touch::Set).count() {
             0 => "all of these bits are 1 already, nothing changes".into(),
             1 => "one bit becomes 1".to_string(),
             bits => format!("{bits} bits become 1"),
         };
-        Step::new(format!("Insert {key} at {}: {told}.", and(positions)), vec![row])
+        Step::new(format!("Insert {key} at {}: {effect}.", and(positions)), vec![row])
     }
 
     /// Sets the bits of a key to 0, even if other keys share them.
@@ -138,15 +138,15 @@ impl Cells {
             }
             to_blame.extend(self.keys[*position].iter().cloned());
         }
-        // Each once, in the order in which they were met.
+        // Keep each key once, in the order of its first cell.
         let mut met = HashSet::new();
         to_blame.retain(|key| met.insert(key.clone()));
         let positions: Vec<usize> = cells.iter().map(|(position, _)| *position).collect();
         let asked = format!("Ask for {key} at {}", and(&positions));
-        // Several zeros make one sentence.
+        // Several zeros share one sentence.
         let zeros = reasons.len() > 1 && reasons.iter().all(|reason| reason.ends_with("holds 0"));
         let because = if zeros { format!("{} hold 0", and(&refused)) } else { reasons.join(", and ") };
-        let (told, answer) = match (refused.is_empty(), member) {
+        let (verdict, answer) = match (refused.is_empty(), member) {
             (true, true) => ("probably a member, and it is one.".into(), Answer::Member),
             (true, false) => (
                 format!(
@@ -161,6 +161,6 @@ impl Cells {
                 Answer::FalseNegative(refused),
             ),
         };
-        Step { says: format!("{asked}: {told}"), rows: vec![row], answer: Some(answer) }
+        Step { says: format!("{asked}: {verdict}"), rows: vec![row], answer: Some(answer) }
     }
 }

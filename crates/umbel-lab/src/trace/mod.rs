@@ -1,8 +1,9 @@
-//! The worked examples of the source documents, step by step: arrays before and after, the zero that
-//! made a no, the keys that made a false positive. `docs/references.md` lists the documents.
+//! The worked examples of the source documents, step by step: arrays before and after, the zero
+//! that causes a no, the keys that cause a false positive. `docs/references.md` lists the
+//! documents.
 //!
-//! An [`Example`] is run, not copied: each step is what small filters with positions given by hand have done. Its
-//! [`Trace`] is drawn as text and as a picture by the same two renderers as every other.
+//! An [`Example`] is computed, not copied: each step runs small filters with given positions. The
+//! same two renderers draw every [`Trace`], as text and as a picture.
 //!
 //! ```
 //! let trace = umbel_lab::trace::find("search").expect("the lookups of the first example").run()?;
@@ -23,24 +24,28 @@ use std::fmt;
 /// A worked example.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
-    /// By which it is asked for.
+    /// Name on the command line.
     pub name: &'static str,
-    /// In a few words.
+    /// Title, in a few words.
     pub title: &'static str,
-    /// Where it is printed.
+    /// Source, with the figure or section.
     pub source: &'static str,
     steps: fn() -> crate::Result<Vec<Step>>,
 }
 
 impl Example {
-    /// Goes through it.
+    /// Computes the steps.
+    ///
+    /// # Errors
+    ///
+    /// An error of the filter library.
     pub fn run(&self) -> crate::Result<Trace> {
         let &Example { name, title, source, steps } = self;
         Ok(Trace { name, title, source, steps: steps()? })
     }
 }
 
-/// The example of this name, in capitals or not.
+/// Returns the example with this name; upper and lower case are equal.
 pub fn find(name: &str) -> Option<&'static Example> {
     examples().iter().find(|example| example.name.eq_ignore_ascii_case(name))
 }
@@ -48,24 +53,24 @@ pub fn find(name: &str) -> Option<&'static Example> {
 /// The steps of an example.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// The name of the example.
+    /// Name of the example.
     pub name: &'static str,
-    /// In a few words.
+    /// Title, in a few words.
     pub title: &'static str,
-    /// Where it is printed.
+    /// Source, with the figure or section.
     pub source: &'static str,
-    /// In order.
+    /// Steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// One thing that is done, or asked.
+/// One operation or query.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// In a sentence or two.
+    /// Description, in a sentence or two.
     pub says: String,
     /// Arrays after the step.
     pub rows: Vec<Row>,
-    /// Answer of the filter beside the truth, if it was queried.
+    /// Answer of the filter, compared with the truth, if it was queried.
     pub answer: Option<Answer>,
 }
 
@@ -74,22 +79,22 @@ impl Step {
         Step { says: says.into(), rows, answer: None }
     }
 
-    /// The array of this label as the source documents print it.
+    /// Returns the array with this label as the source documents print it.
     pub fn array(&self, label: &str) -> Option<String> {
         self.rows.iter().find(|row| row.label == label).map(Row::printed)
     }
 }
 
-/// The answer of a filter about a key, beside the truth.
+/// The answer of a filter for a key, compared with the truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Yes, and it was inserted.
+    /// Yes, and the key was inserted.
     Member,
-    /// Yes, and it was not; the keys that are to blame.
+    /// Yes, but the key was not inserted; with the keys that set its cells.
     FalsePositive(Vec<String>),
     /// No, because of these positions.
     No(Vec<usize>),
-    /// No, because of these positions, although it was inserted.
+    /// No, because of these positions, although the key was inserted.
     FalseNegative(Vec<usize>),
 }
 
@@ -104,14 +109,14 @@ impl fmt::Display for Answer {
     }
 }
 
-/// An array.
+/// An array of a step.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Contents.
+    /// Label.
     pub label: String,
     /// Contents before the step, if the step may change them.
     pub before: Option<Vec<String>>,
-    /// The cells, as they are after it.
+    /// Cells after the step.
     pub cells: Vec<Cell>,
 }
 
@@ -124,34 +129,34 @@ pub struct Cell {
     pub value: String,
     /// Effect of the step.
     pub mark: Option<Mark>,
-    /// The keys that have this position.
+    /// Keys that use this position.
     pub keys: String,
 }
 
 /// The effect of a step on a cell, in a few letters.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// Which of four things.
+    /// Kind of effect.
     pub touch: Touch,
-    /// The letters.
+    /// Text below the cell.
     pub text: String,
 }
 
 /// A kind of effect on a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// It became more.
+    /// The value increased.
     Set,
-    /// It was looked at, and it was there.
+    /// The cell was read and agreed with a yes.
     Found,
-    /// It was looked at, and made the answer no.
+    /// The cell was read and caused a no.
     Refused,
-    /// It became less.
+    /// The value decreased.
     Cleared,
 }
 
 impl Row {
-    /// Cells with positions from 0.
+    /// Creates cells with positions from 0.
     fn new<V: ToString>(label: &str, values: impl IntoIterator<Item = V>) -> Row {
         let cell = |(position, value): (usize, V)| Cell {
             head: position.to_string(),
@@ -162,13 +167,13 @@ impl Row {
         Row { label: label.into(), before: None, cells: values.into_iter().enumerate().map(cell).collect() }
     }
 
-    /// Names instead of positions.
+    /// Returns the row with names instead of positions.
     fn under<H: ToString>(mut self, heads: impl IntoIterator<Item = H>) -> Row {
         self.cells.iter_mut().zip(heads).for_each(|(cell, head)| cell.head = head.to_string());
         self
     }
 
-    /// Previous contents.
+    /// Returns the row with its previous contents.
     fn after<V: ToString>(mut self, before: impl IntoIterator<Item = V>) -> Row {
         self.before = Some(before.into_iter().map(|value| value.to_string()).collect());
         self
@@ -180,14 +185,15 @@ impl Row {
         }
     }
 
-    /// The array as the source documents print it: digits without gaps, longer values with.
+    /// Returns the array as the source documents print it: single digits without gaps, longer
+    /// values with gaps.
     pub fn printed(&self) -> String {
         let values: Vec<&str> = self.cells.iter().map(|cell| &cell.value[..]).collect();
         values.join(if values.iter().all(|value| value.len() == 1) { "" } else { " " })
     }
 }
 
-/// Things in a row, as a sentence has them.
+/// Joins values as in a sentence: `1, 4 and 9`.
 fn and<T: ToString>(things: &[T]) -> String {
     let mut words: Vec<String> = things.iter().map(ToString::to_string).collect();
     let last = words.pop().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! A trace as a picture. Marked cells have a colour, a thick outline and letters, so that they can be distinguished in black
-//! and white as well.
+//! Draws a trace as a picture. Marked cells have a colour, a thick outline and a text, so that they
+//! can also be distinguished in black and white.
 
 use super::text::{CELLS, wrapped};
 use super::{Cell, Row, Step, Touch, Trace};
@@ -13,15 +13,15 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 const WIDTH: i32 = 760;
 const MARGIN: i32 = 20;
-/// Where cells begin.
+/// Left edge of the cells.
 const LABEL: i32 = 110;
-/// Characters of a sentence that go into a line.
+/// Number of characters in a line of text.
 const CHARACTERS: usize = 110;
 const LINE: i32 = 20;
-/// The height of a cell, and of the small lines over and under it.
+/// Heights of a cell, and of the small lines above and below it.
 const CELL: i32 = 26;
 const SMALL: i32 = 15;
-/// Between steps.
+/// Gap between steps.
 const GAP: i32 = 18;
 
 impl Touch {
@@ -71,7 +71,7 @@ fn write(area: &Area<'_>, text: &str, at: (i32, i32), size: i32, side: HPos, col
     Ok(area.draw(&Text::new(text.to_string(), at, style))?)
 }
 
-/// As many cells of a row as go beside each other, and what they need room for.
+/// The cells of a row that fit side by side, and the lines that they need.
 struct Part<'row> {
     start: usize,
     cells: &'row [Cell],
@@ -157,7 +157,7 @@ fn draw(area: &Area<'_>, number: usize, step: &Step, top: i32) -> Drawn {
     Ok(())
 }
 
-/// A cell with its value.
+/// Draws a cell with its value.
 fn square(area: &Area<'_>, (x, y): (i32, i32), width: i32, value: &str, touch: Option<Touch>) -> Drawn {
     let (left, top, right, bottom) = (x + 2, y, x + width - 2, y + CELL);
     let (fill, line) = match touch {
@@ -165,7 +165,7 @@ fn square(area: &Area<'_>, (x, y): (i32, i32), width: i32, value: &str, touch: O
         None => (WHITE.mix(1.0), BLACK.mix(0.45).stroke_width(1)),
     };
     area.draw(&Rectangle::new([(left, top), (right, bottom)], fill.filled()))?;
-    // An outline of its own: those of rectangles are always thin.
+    // A separate outline, because the outlines of rectangles are always thin.
     let outline = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top), (right, top)];
     area.draw(&PathElement::new(outline, line))?;
     write(area, value, (x + width / 2, y + CELL / 2), 13, HPos::Center, &BLACK)
@@ -176,14 +176,14 @@ mod tests {
     use super::*;
     use crate::trace::examples;
 
-    /// Places of texts and shapes, by the name of an attribute.
+    /// Returns the values of an attribute, such as the positions of texts and shapes.
     fn places(svg: &str, attribute: &str) -> Vec<i32> {
         let start = format!(" {attribute}=\"");
         svg.split(&start).skip(1).filter_map(|part| part.split('"').next()?.parse().ok()).collect()
     }
 
     #[test]
-    fn every_picture_has_all_that_the_text_has_and_nothing_beyond_its_edges() {
+    fn every_picture_shows_all_marks_and_cells_within_its_edges() {
         for example in examples() {
             let trace = example.run().unwrap();
             let svg = trace.to_svg().unwrap();

@@ -1,18 +1,18 @@
-//! A trace as text, for 80 columns and without colours.
+//! Draws a trace as text, in 80 columns and without colours.
 
 use super::{Cell, Row, Trace};
 use std::fmt::Write as _;
 
 const WIDTH: usize = 80;
-/// Before the text of a step.
+/// Columns before the text of a step.
 const INDENT: usize = 4;
-/// Before the first cell: the indent, and a label.
+/// Columns before the first cell: the indent and a label.
 const LABEL: usize = 16;
-/// Cells in a line, here and in pictures.
+/// Number of cells in a line, here and in pictures.
 pub(super) const CELLS: usize = 16;
 
 impl Trace {
-    /// The whole trace.
+    /// Returns the whole trace as text.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}: {}\n{}\n", self.name, self.title, self.source);
         for (number, step) in (1..).zip(&self.steps) {
@@ -26,7 +26,8 @@ impl Trace {
         text
     }
 
-    /// The most characters in a cell of all arrays of this label, which are thus drawn alike in every step.
+    /// Returns the largest number of characters in a cell of the arrays with this label, so that
+    /// they look alike in every step.
     fn widest(&self, label: &str) -> usize {
         let alike = self.steps.iter().flat_map(|step| &step.rows).filter(|row| row.label == label);
         let texts = |cell: &Cell| {
@@ -37,7 +38,7 @@ impl Trace {
     }
 }
 
-/// Maximum number of characters of a line.
+/// Splits a text into lines of at most `width` characters.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -87,7 +88,7 @@ mod tests {
     use crate::trace::examples;
 
     #[test]
-    fn every_example_goes_into_eighty_columns_and_tells_something_in_every_step() {
+    fn every_example_fits_into_eighty_columns_and_describes_every_step() {
         for example in examples() {
             let trace = example.run().unwrap();
             let text = trace.to_text();
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lookup_shows_the_zero_that_made_the_no_and_the_keys_of_the_other_bits() {
+    fn a_lookup_shows_the_zero_that_causes_the_no_and_the_keys_of_the_other_bits() {
         let text = crate::trace::find("search").unwrap().run().unwrap().to_text();
         let step = "
  3. Ask for 5 at 5, 3 and 2: certainly not a member, since 5 holds 0.

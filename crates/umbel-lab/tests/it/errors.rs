@@ -6,7 +6,7 @@ use std::io;
 use umbel_lab::{Error, Lab, Scale, Table, find, report};
 
 #[test]
-fn an_unwritable_report_has_the_system_error_as_its_cause() {
+fn the_cause_of_an_unwritable_report_is_the_error_of_the_system() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let error = report(file.path(), &Lab::new(Scale::Quick, 1), &[]).unwrap_err();
     assert!(matches!(&error, Error::Report { folder, .. } if folder == file.path()), "{error:?}");
@@ -19,7 +19,7 @@ fn an_unwritable_report_has_the_system_error_as_its_cause() {
 }
 
 #[test]
-fn a_table_with_a_short_row_has_the_error_of_the_writer_as_its_cause() {
+fn the_cause_of_a_table_with_a_short_row_is_the_error_of_the_writer() {
     let mut table = Table::new("rates", &["n", "p"]);
     table.rows.push(vec!["1000".into()]);
     let error = table.to_csv().unwrap_err();
@@ -28,7 +28,7 @@ fn a_table_with_a_short_row_has_the_error_of_the_writer_as_its_cause() {
 }
 
 #[test]
-fn errors_of_the_libraries_keep_their_message_and_their_cause() {
+fn library_errors_keep_their_message_and_their_cause() {
     let io = || umbel::Error::Io { path: "x".into(), doing: "read", source: io::ErrorKind::TimedOut.into() };
     let chain = format!("{:#}", io());
     for error in [
@@ -42,7 +42,7 @@ fn errors_of_the_libraries_keep_their_message_and_their_cause() {
 }
 
 #[test]
-fn unknown_and_invalid_parameters_are_refused_with_the_valid_ones() {
+fn unknown_and_unsuitable_parameters_are_refused_with_a_hint() {
     let mut lab = Lab::new(Scale::Quick, 1);
     let experiments: Vec<_> = find("E1").into_iter().collect();
     let unknown = lab.set(&experiments, "leaves", 4.0).unwrap_err();

@@ -1,4 +1,4 @@
-//! The integration tests of `umbel-lab`, linked into one binary, with a module for each promise.
+//! The integration tests of `umbel-lab`, linked into one binary.
 //!
 //! `cargo test -p umbel-lab --test it promises::` runs the tests of one module.
 

@@ -1,20 +1,19 @@
-//! The lab detects a bad hash, produces the same figures from the same seed on any number of
-//! threads, and writes a self-contained report.
+//! The promises of the lab: it notices a bad hash, the same seed gives the same figures on any
+//! number of threads, and the report is complete and loads nothing.
 
 use std::sync::OnceLock;
 use umbel::Digest;
-use umbel_lab::{ERRATA, Experiment, Lab, Outcome, Scale, all, find, report, run};
+use umbel_lab::{Chapter, ERRATA, Experiment, Lab, Outcome, Scale, all, find, report, run};
 
 fn one(id: &str) -> Vec<Box<dyn Experiment>> {
     vec![find(id).expect("an experiment")]
 }
 
 #[test]
-fn a_hash_that_is_not_uniform_fails_the_table_of_rates() {
+fn a_hash_that_is_not_uniform_makes_the_table_of_rates_fail() {
     let good = run(&one("E1"), &Lab::new(Scale::Quick, 1), 1, &|_| ());
     assert!(good[0].holds());
-    // One digest in eight lacks its upper bits, so that the first positions of such keys are all
-    // the same.
+    // One digest in eight lacks its upper bits, so the first positions of these keys are all equal.
     let spoil = |digest: Digest| match digest.get() {
         bits if bits % 8 == 0 => Digest::from_hash(bits >> 16),
         bits => Digest::from_hash(bits),
@@ -37,11 +36,10 @@ fn figures(outcomes: &[Outcome]) -> Vec<String> {
 }
 
 /// The four experiments that take half of the time of all. The test of `umbel lab run all` in
-/// `umbel-cli` covers them; the tests below concern what all experiments share.
+/// `umbel-cli` covers them; the tests here concern behaviour that all experiments share.
 const LONG: [&str; 4] = ["E7", "E8c", "E8d", "E12-caches"];
 
-/// Returns the experiments that take little time and do not measure it, since many tests run at
-/// once.
+/// Returns the experiments that are short and do not measure times, since many tests run at once.
 fn short() -> Vec<Box<dyn Experiment>> {
     let ids: Vec<&str> = all().iter().map(|experiment| experiment.about().id).collect();
     assert!(LONG.iter().all(|id| ids.contains(id)), "an experiment was renamed");
@@ -68,7 +66,7 @@ fn the_same_seed_gives_the_same_figures_on_any_number_of_threads() {
 }
 
 #[test]
-fn the_report_is_self_contained_and_has_every_chart() {
+fn the_report_loads_nothing_and_has_every_chart() {
     let folder = tempfile::tempdir().expect("a folder");
     let (lab, outcomes) = outcomes();
     report(folder.path(), lab, outcomes).expect("room for a report");
@@ -76,18 +74,24 @@ fn the_report_is_self_contained_and_has_every_chart() {
     assert!(!page.contains("src=") && !page.contains("href=\"http"), "nothing is loaded");
     let found = || outcomes.iter().flat_map(|outcome| &outcome.findings);
     let pictures: usize = found().map(|found| found.charts.len() + found.traces.len()).sum();
-    assert_eq!(page.matches("<svg").count(), pictures);
+    let small = page.matches("<a class=\"card\"").count();
+    assert_eq!(small, 10, "the first screen has ten small pictures");
+    assert_eq!(page.matches("<svg").count(), pictures + small);
     for outcome in outcomes {
         let own = folder.path().join(outcome.about.id);
-        let verdict =
+        let json =
             std::fs::read_to_string(own.join(outcome.about.id).with_extension("json")).expect("a verdict");
-        let verdict: serde_json::Value = serde_json::from_str(&verdict).expect("JSON");
-        assert_eq!(verdict["holds"], outcome.holds());
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(json["holds"], outcome.holds());
         let findings = outcome.findings.as_ref().expect("it ran");
         assert!(!findings.tables.is_empty(), "{}", outcome.about.id);
         assert!(findings.tables.iter().all(|table| own.join(&table.name).with_extension("csv").is_file()));
         assert!(findings.charts.iter().all(|chart| own.join(&chart.name).with_extension("svg").is_file()));
         assert!(page.contains(&format!("id=\"{}\"", outcome.about.id)));
+    }
+    // Every link within the page leads somewhere.
+    for target in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(page.contains(&format!("id=\"{target}\"")), "{target}");
     }
     let numbers = found().flat_map(|found| &found.criteria).filter_map(|criterion| criterion.shows);
     for number in numbers {
@@ -95,20 +99,41 @@ fn the_report_is_self_contained_and_has_every_chart() {
     }
     let textbooks = std::fs::read_to_string(folder.path().join("textbooks.html")).expect("a page");
     assert!(ERRATA.iter().all(|erratum| textbooks.contains(&format!("id=\"{}\"", erratum.number))));
-    assert!(textbooks.contains("index.html#E1c"), "an erratum links to its experiment");
+    assert!(textbooks.contains("index.html#E1c"), "an error links to the experiment that shows it");
+    assert!(textbooks.contains("index.html#ref-schierz22") && page.contains("id=\"ref-schierz22\""));
 }
 
 #[test]
-fn every_experiment_has_a_unique_id_and_a_description() {
+fn every_experiment_has_a_unique_id_and_a_complete_description() {
     let mut ids: Vec<&str> = all().iter().map(|experiment| experiment.about().id).collect();
     ids.sort_unstable();
     assert!(ids.windows(2).all(|pair| pair[0] != pair[1]));
     for experiment in all() {
         let about = experiment.about();
-        assert!(
-            !about.claim.is_empty() && !about.set_up.is_empty() && !about.source.is_empty(),
-            "{}",
-            about.id
-        );
+        for text in [about.title, about.claim, about.set_up, about.advice, about.command] {
+            assert!(!text.is_empty(), "{}", about.id);
+        }
+        assert!(!about.sources.is_empty(), "{}", about.id);
+        assert!(about.advice.ends_with('.') && about.command.contains('`'), "{}", about.id);
+    }
+}
+
+#[test]
+fn experiments_are_listed_by_chapter_and_no_chapter_is_empty() {
+    let mut chapters: Vec<Chapter> = all().iter().map(|experiment| experiment.about().chapter).collect();
+    assert!(chapters.is_sorted());
+    chapters.dedup();
+    assert_eq!(chapters, Chapter::ALL);
+}
+
+#[test]
+fn every_reference_is_an_entry_of_the_list_of_references() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/references.md");
+    let list = std::fs::read_to_string(path).expect("the list of references");
+    let plain = list.replace('*', "").split_whitespace().collect::<Vec<_>>().join(" ");
+    let cited = all().into_iter().flat_map(|experiment| experiment.about().sources);
+    for reference in cited.chain(ERRATA.iter().map(|erratum| &erratum.source)) {
+        assert!(list.contains(&format!("<a id=\"{}\">", reference.key)), "{}", reference.key);
+        assert!(plain.contains(reference.entry), "{} differs from docs/references.md", reference.key);
     }
 }

@@ -1,16 +1,16 @@
-//! `umbel lab list`: lists the experiments.
+//! `umbel lab list`: lists the experiments by chapter.
 
 use crate::args::headings;
 use crate::report::{Columns, Rows};
 use crate::terminal::output;
 use anyhow::Result;
 use std::process::ExitCode;
-use umbel_lab::Parameter;
+use umbel_lab::{Chapter, Parameter};
 
-/// List the experiments with their sources and durations.
+/// List the experiments by chapter.
 ///
-/// Prints the id, title and source of each experiment, and the approximate number of seconds of a
-/// quick and of a full run.
+/// Prints the id and title of each experiment, the advice that follows from it, the command that it
+/// concerns, its sources, and the approximate number of seconds of a quick and of a full run.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel lab list
@@ -26,18 +26,28 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.parameters {
         output::text(parameters())?;
     } else {
-        output::text(experiments())?;
+        for (number, chapter) in Chapter::ALL.into_iter().enumerate() {
+            let blank = if number > 0 { "\n" } else { "" };
+            output::text(format_args!(
+                "{blank}{}: {}\n\n{}",
+                chapter.title(),
+                chapter.question(),
+                experiments(chapter)
+            ))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn experiments() -> Rows {
+fn experiments(chapter: Chapter) -> Rows {
     let mut rows = Rows::default();
-    for experiment in umbel_lab::all() {
-        let about = experiment.about();
+    let all = umbel_lab::all().into_iter().map(|experiment| experiment.about());
+    for about in all.filter(|about| about.chapter == chapter) {
         let [quick, full] = about.seconds;
         rows.add(about.id, about.title);
-        rows.add("", format!("{}; {quick} s, in full {full} s", about.source));
+        rows.add("", format!("In practice: {}", about.advice));
+        rows.add("", format!("Try it with {}", about.command.replace('`', "")));
+        rows.add("", format!("{}; {quick} s, in full {full} s", about.source()));
     }
     rows
 }

@@ -1,4 +1,4 @@
-//! Filters at work.
+//! Examples of applications.
 
 use crate::Result;
 use crate::trace::cells::Cells;
@@ -6,16 +6,16 @@ use crate::trace::{Answer, Row, Step, Touch};
 
 pub fn web_cache() -> Result<Vec<Step>> {
     let mut bits = Cells::new("bits", 10);
-    let start = "A cache with the pages a and b, and a filter of its addresses. The positions are ours; the text gives \
-                 none.";
+    let start = "A cache with the pages a and b, and a filter of its addresses. The positions are \
+                 ours; the text gives none.";
     bits.set("a", &[1, 6]);
     bits.set("b", &[4, 8]);
     let request = |page: &str, positions: &[usize]| {
         let mut step = bits.query(page, positions);
         step.says += match step.answer {
-            Some(Answer::Member) => " The cache is looked into, and has the page.",
+            Some(Answer::Member) => " The cache is searched, and has the page.",
             Some(Answer::FalsePositive(_)) => {
-                " The cache is looked into for nothing, and the page is fetched from the web after all."
+                " The cache is searched in vain, and the page is fetched from the web."
             }
             _ => " The page is fetched from the web at once.",
         };
@@ -45,16 +45,17 @@ pub fn similarity() -> Result<Vec<Step>> {
     (0..10)
         .filter(|position| common[*position] == 1)
         .for_each(|position| row.mark(position, Touch::Found, "both"));
-    let start = "The words rose, tulip and lily of one page and rose, oak and lily of another, two bits for each. The \
-                 words and positions are ours; the text gives none.";
+    let start = "The words rose, tulip and lily of one page and rose, oak and lily of another, two \
+                 bits for each. The words and positions are ours; the text gives none.";
     let (left, of) = (count(&common), count(first.values()));
     Ok(vec![
         Step::new(start, vec![first.row(), second.row()]),
         Step::new(
             format!(
-                "Both filters joined by AND: {left} of the {of} bits of the first page are left, so the pages resemble \
-                 each other. Four of these bits belong to rose and lily, which are on both. Bit 9 is left by chance: \
-                 tulip set it on one page and oak on the other."
+                "Both filters joined by AND: {left} of the {of} bits of the first page are left, \
+                 so the pages resemble each other. Four of these bits belong to rose and lily, \
+                 which are on both. Bit 9 is left by chance: tulip set it on one page and oak on \
+                 the other."
             ),
             vec![row],
         ),
@@ -70,13 +71,13 @@ pub fn packet_loop() -> Result<Vec<Step>> {
     for (router, mask) in [("a", [4, 8]), ("b", [0, 8]), ("a", [4, 8])] {
         let before = header.values().to_vec();
         let row = header.set(router, &mask);
-        let told = if before == header.values() {
-            "nothing changes, so the packet may have been here before, and is dropped"
+        let verdict = if before == header.values() {
+            "nothing changes, so the packet may have passed before, and is dropped"
         } else {
-            "the filter changes, so the packet has certainly not been here, and goes on"
+            "the filter changes, so the packet has certainly not passed before, and is forwarded"
         };
         let drawn: String = (0..10).map(|bit| if mask.contains(&bit) { '1' } else { '0' }).collect();
-        steps.push(Step::new(format!("Interface {router} adds its mask {drawn}: {told}."), vec![row]));
+        steps.push(Step::new(format!("Interface {router} adds its mask {drawn}: {verdict}."), vec![row]));
     }
     Ok(steps)
 }

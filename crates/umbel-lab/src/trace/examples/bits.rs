@@ -1,11 +1,12 @@
-//! Standard filters.
+//! Examples of standard filters.
 
 use crate::Result;
 use crate::trace::cells::Cells;
 use crate::trace::{Row, Step, and};
 use umbel::sizing::{KPolicy, Params, rate};
 
-/// The three hash functions of Jambura et al. 2026; they depend on the last digit alone.
+/// Returns the positions of a number by the three hash functions of Jambura et al. 2026, which
+/// depend only on the last digit.
 pub fn positions(x: u64) -> [usize; 3] {
     [x % 10, (2 * x + 3) % 10, (3 * x + 7) % 10].map(|position| position as usize)
 }
@@ -38,8 +39,9 @@ pub fn search() -> Result<Vec<Step>> {
     let formula = rate::classic(10, 3, 3)?;
     steps.push(Step::new(
         format!(
-            "The hash functions see the last digit alone, so every number that ends in {} is answered yes: a rate of \
-             {:.1}, where the formula for good hashes says {formula:.4}.",
+            "The hash functions depend only on the last digit, so the filter says yes to every \
+             number that ends in {}: a rate of {:.1}, where the formula for good hashes gives \
+             {formula:.4}.",
             and(&yes),
             yes.len() as f64 / 10.0
         ),
@@ -69,32 +71,32 @@ pub fn parameters() -> Result<Vec<Step>> {
             .under(["n", "p", "m", "k", "rate"])
     };
     let ideal = rate::optimal_hashes(m as f64 / n as f64)?;
-    let (m_told, k_told) = (m.to_string(), k.to_string());
+    let (m_text, k_text) = (m.to_string(), k.to_string());
     let twice = rate::classic(m, 2 * n, k)?;
     Ok(vec![
         Step::new(
-            format!("Given are {n} keys and a rate of {p}. The values are ours; the text gives letters."),
+            format!("Given: {n} keys and a rate of {p}. The values are ours; the text uses letters."),
             vec![row("?", "?", "?", n)],
         ),
         Step::new(
             format!("The bits, -n ln p / (ln 2)^2 rounded up, are m = {m}."),
-            vec![row(&m_told, "?", "?", n)],
+            vec![row(&m_text, "?", "?", n)],
         ),
         Step::new(
             format!(
-                "The best number of hash functions, (m/n) ln 2, is {ideal:.4}; the nearest whole one k = {k}."
+                "The best number of hash functions, (m/n) ln 2, is {ideal:.4}; the nearest whole number is k = {k}."
             ),
-            vec![row(&m_told, &k_told, "?", n)],
+            vec![row(&m_text, &k_text, "?", n)],
         ),
         Step::new(
-            format!("With a whole k the rate is {expected:.6}, a little more than was asked for."),
-            vec![row(&m_told, &k_told, &format!("{expected:.6}"), n)],
+            format!("With a whole k the rate is {expected:.6}, a little more than requested."),
+            vec![row(&m_text, &k_text, &format!("{expected:.6}"), n)],
         ),
         Step::new(
             format!(
-                "All of them hang together: with twice the keys the same bits give a rate of {twice:.4}."
+                "The values depend on each other: with twice the keys the same bits give a rate of {twice:.4}."
             ),
-            vec![row(&m_told, &k_told, &format!("{twice:.6}"), 2 * n)],
+            vec![row(&m_text, &k_text, &format!("{twice:.6}"), 2 * n)],
         ),
     ])
 }

@@ -1,4 +1,4 @@
-//! Payloads in blocks: records of blocks with their offsets, and of groups of blocks.
+//! Examples of payloads in blocks: records of blocks with their offsets, and of groups of blocks.
 
 use crate::Result;
 use crate::trace::{Row, Step, Touch, and};
@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 /// The exact contents of a filter of payloads: blocks with their offsets.
 #[derive(Default)]
 struct Records {
-    /// Groups of blocks, each with its place among the groups of its size.
+    /// Groups of blocks, each with its position among the groups of its size.
     records: BTreeSet<(Vec<String>, usize)>,
-    /// Blocks of the longest payload.
+    /// Number of blocks of the longest payload.
     blocks: usize,
 }
 
 impl Records {
-    /// Records every block, and with more than one level all aligned groups of 2, 4, .. blocks.
+    /// Records every block, and with more than one level all aligned groups of 2, 4, ... blocks.
     fn new(payloads: &[&[String]], levels: u32) -> Records {
         let mut records = Records::default();
         for payload in payloads {
@@ -31,7 +31,8 @@ impl Records {
         self.records.contains(&(group.to_vec(), place))
     }
 
-    /// The offsets at which all blocks of a string are recorded, and all aligned groups inside it.
+    /// Returns the offsets at which all blocks of a string, and all aligned groups in it, are
+    /// recorded.
     fn hits(&self, string: &[String], levels: u32) -> Vec<usize> {
         let at = |offset: &usize| {
             (0..levels).map(|level| 1 << level).all(|size: usize| {
@@ -44,7 +45,7 @@ impl Records {
     }
 }
 
-/// Full blocks of a string.
+/// Returns the full blocks of a string.
 fn blocks(string: &str, size: usize) -> Vec<String> {
     let characters: Vec<char> = string.chars().collect();
     characters.chunks_exact(size).map(|block| block.iter().collect()).collect()
@@ -95,7 +96,7 @@ pub fn payload() -> Result<Vec<Step>> {
     Ok(steps)
 }
 
-/// Whether a hit is one, letter by letter.
+/// Compares a hit with the payload, letter by letter.
 fn judged(payload: &str, string: &str, start: usize) -> Step {
     let there = &payload[start..(start + string.len()).min(payload.len())];
     let mut row = Row::new("byte", there.chars()).under(start..);
@@ -105,20 +106,20 @@ fn judged(payload: &str, string: &str, start: usize) -> Step {
             false => row.mark(at, Touch::Refused, "NO"),
         }
     }
-    let told = if there == string {
+    let verdict = if there == string {
         "it is really there"
     } else {
-        "it is not there: the letter outside the full blocks was not looked at. A false hit"
+        "it is not there: the letter outside the full blocks was not compared. A false hit"
     };
-    Step::new(format!("So {string} would begin at byte {start}, where {there} stands: {told}."), vec![row])
+    Step::new(format!("So {string} would begin at byte {start}, where {there} stands: {verdict}."), vec![row])
 }
 
-/// Blocks by their numbers.
+/// Returns blocks by their numbers.
 fn packet(numbers: &[usize]) -> Vec<String> {
     numbers.iter().map(|number| format!("S{number}")).collect()
 }
 
-/// Packets, with the blocks marked that a string finds at these offsets.
+/// Returns the packets, with the blocks marked that a string matches at these offsets.
 fn rows(packets: &[&[String]], string: &[String], offsets: &[usize]) -> Vec<Row> {
     let row = |(number, packet): (usize, &&[String])| {
         let mut row = Row::new(&format!("packet {number}"), *packet);
@@ -137,20 +138,20 @@ pub fn recombination() -> Result<Vec<Step>> {
     let packets = [&first[..], &second];
     let records = Records::new(&packets, 1);
     let mut steps = vec![Step::new(
-        "Two packets of five blocks. Each block is recorded with its offset; who sent it is not.",
+        "Two packets of five blocks. Each block is recorded with its offset, but not with its packet.",
         rows(&packets, &[], &[]),
     )];
     for string in [packet(&[2, 3]), packet(&[2, 1]), packet(&[4, 0])] {
         let hits = records.hits(&string, 1);
         let real = packets.iter().any(|packet| packet.windows(string.len()).any(|window| window == string));
-        let told = match (hits.is_empty(), real) {
+        let verdict = match (hits.is_empty(), real) {
             (true, _) => "not found at any offset: certainly not there".to_string(),
             (false, true) => format!("found at offset {}, and really there", and(&hits)),
             (false, false) => {
                 format!("found at offset {}, one block from each packet: a false hit", and(&hits))
             }
         };
-        let says = format!("Ask for {}: {told}.", string.join(" "));
+        let says = format!("Ask for {}: {verdict}.", string.join(" "));
         steps.push(Step::new(says, rows(&packets, &string, &hits)));
     }
     Ok(steps)
@@ -169,45 +170,46 @@ pub fn hierarchy() -> Result<Vec<Step>> {
     let own = Records::new(&packets[..1], levels).records.len();
     for (number, packet) in (1..).zip(packets) {
         steps.push(Step::new(
-            format!("Packet {number} leaves {own} records: all of it, its pairs and its blocks, each with its place."),
+            format!("Packet {number} leaves {own} records: the whole, its pairs and its blocks, each with its position."),
             (0..levels).rev().map(|number| level(packet, number)).collect(),
         ));
     }
     for string in [packet(&[2, 1]), packet(&[1, 3])] {
         let [by_blocks, by_pairs] = [1, levels].map(|levels| records.hits(&string, levels));
         let mut shown = rows(&packets, &string, &by_blocks);
-        let told = if by_pairs.is_empty() {
+        let verdict = if by_pairs.is_empty() {
             let place = by_blocks.first().map_or(0, |offset| offset / 2);
             let pairs = packets.map(|packet| packet[2 * place..2 * place + 2].concat());
             let mut row = Row::new("level 1", pairs).under([place; 2]);
             (0..2).for_each(|packet| row.mark(packet, Touch::Refused, "NO"));
             shown.push(row);
             format!(
-                "But there they would be the pair at place {place}, and {} is not recorded there: certainly not a string \
-                 of a packet.",
+                "But there they would be the pair at position {place}, and {} is not recorded \
+                 there: certainly not a string of a packet.",
                 string.concat()
             )
         } else {
-            "Two blocks from an odd offset on are no pair, so nothing else is looked at: a false hit.".into()
+            "Two blocks at an odd offset are not an aligned pair, so nothing else is checked: a false hit."
+                .into()
         };
         let says = format!(
-            "Ask for {}: both blocks are recorded at offset {}, one from each packet. {told}",
+            "Ask for {}: both blocks are recorded at offset {}, one from each packet. {verdict}",
             string.join(" "),
             and(&by_blocks)
         );
         steps.push(Step::new(says, shown));
     }
-    for (who, levels) in [("blocks alone", 1), ("with pairs", levels)] {
+    for (who, levels) in [("by blocks alone", 1), ("with pairs", levels)] {
         let wrong = false_hits(&packets, &records, levels);
         steps.push(Step::new(
-            format!("Strings of two blocks that are in neither packet and are found all the same, {who}."),
+            format!("Strings of two blocks that are in neither packet but are found, {who}."),
             vec![Row::new("found", &wrong).under(wrong.iter().map(|_| ""))],
         ));
     }
     Ok(steps)
 }
 
-/// All strings of two blocks that are in none of the packets and are found.
+/// Returns all strings of two blocks that are in none of the packets but are found.
 fn false_hits(packets: &[&[String]], records: &Records, levels: u32) -> Vec<String> {
     let every = (0..16).map(|number| packet(&[number / 4, number % 4]));
     let absent = every

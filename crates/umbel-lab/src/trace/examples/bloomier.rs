@@ -1,4 +1,4 @@
-//! Maps: four keys among ten cells of eight bits.
+//! Examples of maps: four keys in ten cells of eight bits.
 
 use crate::Result;
 use crate::trace::{Row, Step, Touch, and};
@@ -24,7 +24,7 @@ pub fn elements() -> Vec<Element> {
     .to_vec()
 }
 
-/// The order in which cells can be set; these keys have one.
+/// Returns the order in which cells can be set, which exists for these keys.
 fn order(elements: &[Element]) -> Vec<Match> {
     match_in_rounds(elements, CELLS).unwrap_or_default()
 }
@@ -37,9 +37,9 @@ fn table(label: &str, cells: &[u64]) -> Row {
     Row::new(label, cells.iter().map(hex))
 }
 
-/// The keys, their values, masks and cells.
+/// Introduces the keys, their values, masks and cells.
 fn given(label: &str, elements: &[Element]) -> Step {
-    let told: Vec<String> = NAMES
+    let keys: Vec<String> = NAMES
         .iter()
         .zip(elements)
         .map(|(name, Element { neighbours, mask, value })| {
@@ -47,12 +47,12 @@ fn given(label: &str, elements: &[Element]) -> Step {
         })
         .collect();
     Step::new(
-        format!("Four keys: {}. All numbers but positions are hexadecimal.", told.join("; ")),
+        format!("Four keys: {}. All numbers but positions are hexadecimal.", keys.join("; ")),
         vec![table(label, &[0; CELLS])],
     )
 }
 
-/// Keys are taken away round by round, each that has a cell of its own.
+/// Removes keys round by round: in each round those that have a cell to themselves.
 fn rounds(elements: &[Element], order: &[Match]) -> Vec<Step> {
     let mut left: Vec<Match> = order.to_vec();
     let mut steps = Vec::new();
@@ -62,7 +62,7 @@ fn rounds(elements: &[Element], order: &[Match]) -> Vec<Step> {
         neighbours.for_each(|cell| degree[*cell] += 1);
         let (taken, rest): (Vec<Match>, Vec<Match>) =
             left.iter().partition(|matched| degree[matched.cell] == 1);
-        let mut row = Row::new("how many", &degree);
+        let mut row = Row::new("uses", &degree);
         let mut sorted = left.clone();
         sorted.sort_unstable_by_key(|matched| matched.element);
         for cell in &mut row.cells {
@@ -72,15 +72,16 @@ fn rounds(elements: &[Element], order: &[Match]) -> Vec<Step> {
             cell.keys = mine.map(|matched| NAMES[matched.element]).collect();
         }
         taken.iter().for_each(|matched| row.mark(matched.cell, Touch::Set, NAMES[matched.element]));
-        let told: Vec<String> = taken
+        let matches: Vec<String> = taken
             .iter()
             .map(|matched| format!("{} gets cell {}", NAMES[matched.element], matched.cell))
             .collect();
         steps.push(Step::new(
             format!(
-                "Round {}: how many of the keys that are left have each cell. Who has one alone is taken away: {}.",
+                "Round {}: the number of remaining keys that use each cell. A key that is alone in \
+                 a cell is removed: {}.",
                 steps.len() + 1,
-                and(&told)
+                and(&matches)
             ),
             vec![row],
         ));
@@ -89,7 +90,7 @@ fn rounds(elements: &[Element], order: &[Match]) -> Vec<Step> {
     steps
 }
 
-/// Cells are set in the order in which none that counts is changed later.
+/// Sets the cells in an order in which no cell that a key relies on changes later.
 fn filling(
     label: &str,
     elements: &[Element],
@@ -110,7 +111,7 @@ fn filling(
             .collect();
         Step::new(
             format!(
-                "{}: cell {} becomes {:02x} ^ {:02x}{read} = {:02x}, so that its mask and its cells give {:02x}.",
+                "{}: cell {} becomes {:02x} ^ {:02x}{read} = {:02x}, so its mask and its cells give {:02x}.",
                 NAMES[matched.element],
                 matched.cell,
                 encode(element, matched),
@@ -124,13 +125,13 @@ fn filling(
     (0..order.len()).map(step).collect()
 }
 
-/// The sum that a key finds.
+/// Returns the sum that a lookup of a key computes.
 fn sum(cells: &[u64], element: &Element) -> String {
     let terms: String = element.neighbours.iter().map(|cell| format!(" ^ {:02x}", cells[*cell])).collect();
     format!("{:02x}{terms} = {:02x}", element.mask, lookup(cells, element))
 }
 
-/// A key looks its cells up.
+/// Returns the table with the cells of a key marked.
 fn asked(label: &str, cells: &[u64], element: &Element) -> Row {
     let mut row = table(label, cells);
     element.neighbours.iter().for_each(|cell| row.mark(*cell, Touch::Found, "xor"));
@@ -153,8 +154,9 @@ pub fn build() -> Result<Vec<Step>> {
     let stranger = Element { neighbours: vec![0, 3, 5, 7], mask: 0x2b, value: 0 };
     steps.push(Step::new(
         format!(
-            "Ask for y, a stranger with mask 2b and cells 0, 3, 5 and 7, which are ours: {}, which is none of the four \
-             values, so it has none. One stranger in 64 finds a value by chance.",
+            "Ask for y, a stranger with mask 2b and cells 0, 3, 5 and 7, which are ours: {}, which \
+             is not one of the four values, so y has none. One stranger in 64 finds a value by \
+             chance.",
             sum(&table, &stranger)
         ),
         vec![asked("table", &table, &stranger)],
@@ -176,8 +178,8 @@ pub fn mutable() -> Result<Vec<Step>> {
     };
     steps.push(Step::new(
         format!(
-            "The cells are found as before. The first table tells only which of its cells is a key's own, counted from \
-             1: {}.",
+            "The cells are found as before. The first table only says which of its cells is a \
+             key's own, counted from 1: {}.",
             and(&places(&elements))
         ),
         Vec::new(),
@@ -197,8 +199,9 @@ pub fn mutable() -> Result<Vec<Step>> {
     row.mark(cell, Touch::Set, "set");
     steps.push(Step::new(
         format!(
-            "Give C the value 99, which is ours: {}, so its own cell is number {place} of 1, 6, 8 and 9. Cell {cell} of \
-             the second table changes, and no other key has it for its own.",
+            "Change the value of C to 99, which is ours: {}, so its own cell is number {place} of \
+             1, 6, 8 and 9. Cell {cell} of the second table changes; it is not the own cell of any \
+             other key.",
             sum(&first, &elements[2])
         ),
         vec![asked("table 1", &first, &elements[2]), row],
@@ -225,8 +228,8 @@ pub fn mask() -> Result<Vec<Step>> {
         ),
         Step::new(
             format!(
-                "The same with a mask, say 5a: {}, which is no value. Masks do not end false positives, but make them \
-                 as rare for every stranger: 5 in 256 here.",
+                "The same with a mask, say 5a: {}, which is not a value. Masks do not prevent \
+                 false positives, but make them equally rare for every stranger: 5 in 256 here.",
                 sum(&cells, &masked)
             ),
             vec![asked("table", &cells, &masked)],

@@ -1,4 +1,4 @@
-//! Filters of counters.
+//! Examples of filters with counters.
 
 use super::bits::{X0, X1};
 use crate::Result;
@@ -6,7 +6,7 @@ use crate::trace::cells::Cells;
 use crate::trace::{Row, Step, Touch, and};
 use umbel::variable_increment;
 
-/// One for each position.
+/// Returns an amount of one for each position.
 fn ones(positions: &[usize]) -> Vec<(usize, u64)> {
     positions.iter().map(|position| (*position, 1)).collect()
 }
@@ -23,8 +23,8 @@ fn remove(counters: &mut Cells, key: &str, positions: &[usize]) -> Step {
 
 pub fn counting() -> Result<Vec<Step>> {
     let mut counters = Cells::new("counters", 10);
-    let start = "Ten counters and two hash functions. x has the third and the ninth counter, y the third too; the \
-                 other positions are ours.";
+    let start = "Ten counters and two hash functions. x has the third and the ninth counter, y the \
+                 third too; the other positions are ours.";
     let (x, y, z) = ([2, 8], [2, 5], [5, 6]);
     let mut steps = vec![
         Step::new(start, vec![counters.row()]),
@@ -40,8 +40,8 @@ pub fn counting() -> Result<Vec<Step>> {
         _ => refused.mark(*position, Touch::Found, "yes"),
     });
     steps.push(Step::new(
-        "Remove z, which was never inserted: refused, since its counter 6 is 0. All counters are looked at before the \
-         first is changed, so 5 stays as it is, and y with it.",
+        "Remove z, which was never inserted: refused, since its counter 6 is 0. All counters are \
+         checked before the first is changed, so counter 5 does not change, and y stays a member.",
         vec![refused],
     ));
     Ok(steps)
@@ -58,7 +58,7 @@ pub fn deletion() -> Result<Vec<Step>> {
     ])
 }
 
-/// Largest value of a counter of four bits.
+/// The largest value of a counter of four bits.
 const MAX_COUNT: u64 = 15;
 
 pub fn overflow() -> Result<Vec<Step>> {
@@ -80,17 +80,17 @@ pub fn overflow() -> Result<Vec<Step>> {
         vec![times(&mut counters, 15, "-15", |count| count - 1)],
     );
     let lost = counters.query("x0", &X0);
-    // A counter that may have missed something is never changed again.
+    // A counter that may have missed an insertion is never changed again.
     let stuck = times(&mut kept, 15, "-0", |count| if count == MAX_COUNT { count } else { count - 1 });
     let stuck = Step::new(
-        "The same fifteen removals where a full counter is left alone for ever, as filters for use have it: nothing \
-         changes.",
+        "The same fifteen removals where a full counter never changes again, as in practical \
+         filters: nothing changes.",
         vec![stuck],
     );
     Ok(vec![start, fifteen, once, removed, lost, stuck, kept.query("x0", &X0)])
 }
 
-/// So many insertions or removals of x0 at once.
+/// Applies a number of insertions or removals of x0 at once.
 fn times(counters: &mut Cells, copies: usize, text: &str, next: fn(u64) -> u64) -> Row {
     let last = |count: u64| (0..copies).fold(count, |count, _| next(count));
     let changes = X0.map(|at| (at, last(counters.values()[at]), text.to_string()));
@@ -99,8 +99,9 @@ fn times(counters: &mut Cells, copies: usize, text: &str, next: fn(u64) -> u64) 
 
 pub fn variable_increment() -> Result<Vec<Step>> {
     let (mut counters, sums) = (Cells::new("counters", 10), Sums::new(&[8, 12, 14, 15])?);
-    let start = "Ten counters; a second hash chooses what a key adds: 8, 12, 14 or 15. x and y share the sixth counter, \
-                 z has the sixth and the last; the other positions are ours.";
+    let start = "Ten counters; a second hash selects the amount that a key adds: 8, 12, 14 or 15. \
+                 x and y share the sixth counter, z has the sixth and the last; the other \
+                 positions are ours.";
     let z = [(5, 14), (9, 12)];
     let mut steps = vec![
         Step::new(start, vec![counters.row()]),
@@ -111,29 +112,30 @@ pub fn variable_increment() -> Result<Vec<Step>> {
         sums.query(&counters, "z", &z),
     ];
     steps.push(Step::new(
-        "Who may have been at a counter of 20, 24 or 28? 24 is 12 + 12 or 8 + 8 + 8, and 28 is 14 + 14 or 8 + 8 + 12: \
-         what was added cannot always be read off the sum; here it is certain that 15 was not.",
+        "Which amounts may be part of 20, 24 or 28? 24 is 12 + 12 or 8 + 8 + 8, and 28 is 14 + 14 \
+         or 8 + 8 + 12: the amounts cannot always be read off the sum; here only 15 is certainly \
+         not among them.",
         [20, 24, 28].map(|total| sums.row(total)).into(),
     ));
     let range = Sums::new(&[4, 5, 6, 7])?;
     steps.push(Step::new(
-        "With 4, 5, 6 and 7 instead: a counter of 9 is 4 + 5, so nobody was there with 6 or 7; at a counter of 5 only \
-         somebody with 5.",
+        "With 4, 5, 6 and 7 instead: a counter of 9 is 4 + 5, which excludes 6 and 7; a counter of \
+         5 can only be a 5.",
         [9, 5].map(|total| range.row(total)).into(),
     ));
     Ok(steps)
 }
 
 fn add(counters: &mut Cells, key: &str, amounts: &[(usize, u64)]) -> Step {
-    let told: Vec<String> =
+    let parts: Vec<String> =
         amounts.iter().map(|(position, by)| format!("{by} to counter {position}")).collect();
-    Step::new(format!("Insert {key}: it adds {}.", and(&told)), vec![counters.add(key, amounts)])
+    Step::new(format!("Insert {key}: it adds {}.", and(&parts)), vec![counters.add(key, amounts)])
 }
 
 /// The sums that increments can have.
 struct Sums {
     increments: Vec<u32>,
-    /// The numbers that are none.
+    /// The numbers that are not sums of increments.
     gaps: Vec<u32>,
 }
 
@@ -154,7 +156,7 @@ impl Sums {
             0 => Some("holds 0".to_string()),
             total if self.allows(total, by) => None,
             total => Some(match total.checked_sub(by) {
-                Some(rest) => format!("holds {total} and {total} - {by} = {rest} is no sum of increments"),
+                Some(rest) => format!("holds {total} and {total} - {by} = {rest} is not a sum of increments"),
                 None => format!("holds {total}, less than {by}"),
             }),
         };
@@ -163,7 +165,7 @@ impl Sums {
         counters.query_with_reasons(key, &cells)
     }
 
-    /// Which increments can be part of a total.
+    /// Returns a row that shows which increments can be part of a total.
     fn row(&self, total: u64) -> Row {
         let can = |increment: &u32| if self.allows(total, u64::from(*increment)) { "yes" } else { "no" };
         Row::new(&format!("total {total}"), self.increments.iter().map(can)).under(&self.increments)

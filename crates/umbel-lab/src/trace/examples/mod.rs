@@ -1,4 +1,4 @@
-//! The examples, by what they are about, and the list of them all.
+//! The examples by subject, and the list of all.
 
 mod applications;
 mod bits;
@@ -11,7 +11,7 @@ use super::Example;
 pub(crate) use bits::positions;
 pub(crate) use bloomier::elements;
 
-/// Every example, by source document.
+/// Returns every example, by source document.
 pub fn examples() -> &'static [Example] {
     const EXAMPLES: &[Example] = &[
         Example {
@@ -46,7 +46,7 @@ pub fn examples() -> &'static [Example] {
         },
         Example {
             name: "variable-increment",
-            title: "Increments that tell who cannot have been there",
+            title: "Increments that exclude keys",
             source: "Rottenstreich et al. 2014; Schierz 2022",
             steps: counters::variable_increment,
         },
@@ -64,7 +64,7 @@ pub fn examples() -> &'static [Example] {
         },
         Example {
             name: "web-cache",
-            title: "A filter before a cache",
+            title: "A filter in front of a cache",
             source: "Schierz 2022 (Wie zuverlässig ist Probabilismus), figure 13",
             steps: applications::web_cache,
         },
@@ -76,7 +76,7 @@ pub fn examples() -> &'static [Example] {
         },
         Example {
             name: "loop",
-            title: "A packet that comes by again",
+            title: "A packet in a loop",
             source: "Whitaker and Wetherall 2002; Schierz 2022",
             steps: applications::packet_loop,
         },
@@ -100,13 +100,13 @@ pub fn examples() -> &'static [Example] {
         },
         Example {
             name: "overflow",
-            title: "In sixteen times, out fifteen times",
+            title: "Sixteen insertions and fifteen removals",
             source: "Honoroff 2006 (An Examination of Bloom Filters), counting",
             steps: counters::overflow,
         },
         Example {
             name: "blocks",
-            title: "A string looked for in a payload of blocks",
+            title: "A string searched in a payload of blocks",
             source: "Honoroff 2006 (An Examination of Bloom Filters), blocks",
             steps: blocks::payload,
         },
@@ -118,13 +118,13 @@ pub fn examples() -> &'static [Example] {
         },
         Example {
             name: "hierarchy",
-            title: "Pairs of blocks, and the strings they do not catch",
+            title: "Pairs of blocks, and the strings they miss",
             source: "Honoroff 2006 (An Examination of Bloom Filters), hierarchy",
             steps: blocks::hierarchy,
         },
         Example {
             name: "bloomier",
-            title: "A map of four keys, built and asked",
+            title: "A map of four keys, built and queried",
             source: "Honoroff 2006; Chazelle et al. 2004",
             steps: bloomier::build,
         },
@@ -136,7 +136,7 @@ pub fn examples() -> &'static [Example] {
         },
         Example {
             name: "bloomier-mask",
-            title: "What a map without masks answers to a stranger",
+            title: "A stranger in a map without masks",
             source: "Honoroff 2006 (An Examination of Bloom Filters), Bloomier",
             steps: bloomier::mask,
         },

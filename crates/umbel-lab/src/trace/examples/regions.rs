@@ -1,11 +1,11 @@
-//! Filters whose bits lie in regions, with something kept about each region beside them.
+//! Examples of filters whose bits lie in regions, with further bits about the regions.
 
 use crate::Result;
 use crate::trace::cells::Cells;
 use crate::trace::{Answer, Row, Step, Touch, and};
 use umbel::sizing::floom;
 
-/// Bits in regions.
+/// Numbers of bits and regions.
 const BITS: usize = 10;
 const REGIONS: usize = 5;
 
@@ -24,13 +24,13 @@ impl Deletable {
         let hit: Vec<usize> =
             positions.iter().copied().filter(|position| self.bits.values()[*position] > 0).collect();
         let regions: Vec<usize> = hit.iter().map(|position| region(*position)).collect();
-        let told = if hit.is_empty() {
-            "no bit was there before, so no region is marked".into()
+        let effect = if hit.is_empty() {
+            "none of its bits was set before, so no region is marked".into()
         } else {
             format!("bit {} is 1 already, which marks region {}", and(&hit), and(&regions))
         };
         let rows = vec![self.bits.set(key, positions), self.collisions.set(key, &regions)];
-        Step::new(format!("Insert {key} at {}: {told}.", and(positions)), rows)
+        Step::new(format!("Insert {key} at {}: {effect}.", and(positions)), rows)
     }
 
     fn remove(&mut self, key: &str, positions: &[usize]) -> Step {
@@ -42,7 +42,7 @@ impl Deletable {
             row.mark(*position, Touch::Refused, "stays");
             collisions.mark(region(*position), Touch::Found, "hit");
         }
-        let told = match (go.is_empty(), stay.is_empty()) {
+        let effect = match (go.is_empty(), stay.is_empty()) {
             (true, _) => "all its regions are marked: it cannot be removed".into(),
             (false, true) => format!("{} lie in regions without a mark and become 0", and(&go)),
             (false, false) => format!(
@@ -54,15 +54,15 @@ impl Deletable {
         if !go.is_empty() {
             self.bits.leave(key);
         }
-        Step::new(format!("Remove {key}: {told}."), vec![row, collisions])
+        Step::new(format!("Remove {key}: {effect}."), vec![row, collisions])
     }
 }
 
 pub fn deletable() -> Result<Vec<Step>> {
     let mut filter =
         Deletable { bits: Cells::new("bits", BITS), collisions: Cells::new("collisions", REGIONS) };
-    let start = "Ten bits in five regions of two, and a collision bit for each region. x and y share the third bit; the \
-                 other positions are ours.";
+    let start = "Ten bits in five regions of two, and a collision bit for each region. x and y \
+                 share the third bit; the other positions are ours.";
     let (x, y) = ([2, 8], [2, 5]);
     let mut steps = vec![Step::new(start, vec![filter.bits.row(), filter.collisions.row()])];
     steps.push(filter.insert("x", &x));
@@ -73,12 +73,12 @@ pub fn deletable() -> Result<Vec<Step>> {
     Ok(steps)
 }
 
-/// The number whose binary digits are the regions that were hit.
+/// Returns the number whose binary digits are the regions of these positions.
 fn pattern(positions: &[usize]) -> usize {
     positions.iter().fold(0, |pattern, position| pattern | 1 << region(*position))
 }
 
-/// A Floom filter: bits, and one more for each pattern.
+/// A Floom filter: bits, and a further bit for each pattern.
 struct Floom {
     bits: Cells,
     patterns: Cells,
@@ -103,8 +103,8 @@ impl Floom {
         let yes = matches!(asked.answer, Some(Answer::Member | Answer::FalsePositive(_)));
         if yes && let Some(Answer::No(_)) = of_pattern.answer {
             asked.says = format!(
-                "Ask for {key} at {}: all its bits are 1, and a standard filter would say yes. But bit {powers} = {} \
-                 of the patterns is 0: certainly not a member.",
+                "Ask for {key} at {}: all its bits are 1, and a standard filter would say yes. But \
+                 bit {powers} = {} of the patterns is 0: certainly not a member.",
                 and(positions),
                 pattern(positions)
             );
@@ -115,7 +115,7 @@ impl Floom {
     }
 }
 
-/// The regions of positions, and the powers of two that they stand for.
+/// Returns the regions of positions, and the powers of two that they stand for.
 fn region_names(positions: &[usize]) -> (String, String) {
     let mut regions: Vec<usize> = positions.iter().map(|position| region(*position)).collect();
     regions.sort_unstable();
@@ -126,8 +126,8 @@ fn region_names(positions: &[usize]) -> (String, String) {
 
 pub fn floom() -> Result<Vec<Step>> {
     let mut filter = Floom { bits: Cells::new("bits", BITS), patterns: Cells::new("patterns", 1 << REGIONS) };
-    let start = "Ten bits in five regions of two, and a bit for each of the 32 sets of regions. x has bits in the second \
-                 and the fifth region; the other keys are ours.";
+    let start = "Ten bits in five regions of two, and a bit for each of the 32 sets of regions. x \
+                 has bits in the second and the fifth region; the other keys are ours.";
     let mut steps = vec![Step::new(start, vec![filter.bits.row(), filter.patterns.row()])];
     steps.push(filter.insert("x", &[3, 8]));
     steps.push(filter.insert("y", &[1, 5]));
@@ -137,10 +137,10 @@ pub fn floom() -> Result<Vec<Step>> {
     let within = |pattern: u32| u8::from((1..=hashes).contains(&pattern.count_ones()));
     steps.push(Step::new(
         format!(
-            "Two hash functions hit one region or two. Only {reachable} of the 32 patterns can ever come, here with a 1; \
-             the other bits are wasted."
+            "Two hash functions hit one region or two. Only {reachable} of the 32 patterns can \
+             ever occur, marked with a 1; the other bits are wasted."
         ),
-        vec![Row::new("can come", (0..1 << REGIONS).map(within))],
+        vec![Row::new("can occur", (0..1 << REGIONS).map(within))],
     ));
     Ok(steps)
 }
