@@ -27,8 +27,8 @@ const LONG_EXCERPT: usize = 400;
 /// Sizes of an epoch, as shares of the payload's bytes.
 const LITTLE_MEMORY: f64 = 0.02;
 const MUCH_MEMORY: f64 = 0.1;
-/// The smallest prediction that is drawn.
-const MIN_DRAWN: f64 = 1e-6;
+/// Smaller predictions are neither drawn nor compared.
+const MIN_NOTICEABLE: f64 = 1e-6;
 
 impl Experiment for Methods {
     fn about(&self) -> About {
@@ -105,38 +105,24 @@ struct Counts {
     found: u64,
     /// Spliced excerpts that were attributed to the pair that sent both parts.
     spliced: u64,
-    /// Pairs named for an excerpt that was not sent, and their predicted number: a mean for each
-    /// trace.
-    wrong: Vec<f64>,
-    predicted: Vec<f64>,
-    /// Mean logarithm of the predictions, which describes the usual excerpt.
+    /// Pairs named for excerpts that nobody sent, and their predicted number.
+    wrong: u64,
+    predicted: f64,
+    /// The logarithm of the prediction for each excerpt.
     logarithms: Vec<f64>,
 }
 
 impl Counts {
-    /// Returns the mean over all traces.
-    fn mean(values: &[f64]) -> f64 {
-        values.iter().sum::<f64>() / values.len().max(1) as f64
+    /// Returns the law of the wrong pairs. The filters of an epoch name each pair independently,
+    /// with a small probability that is known for each excerpt.
+    fn law(&self) -> Law {
+        Law::Poisson { mean: self.predicted }
     }
 
-    /// Returns the largest mean number of wrong pairs that chance explains. Small numbers are
-    /// judged by their Poisson law.
-    fn bound(&self, excerpts: u64) -> f64 {
-        let (predicted, asked) = (Counts::mean(&self.predicted), (excerpts * TRACES) as f64);
-        let law = Law::Poisson { mean: predicted * asked };
-        match law.is_rare() {
-            // Allow for rounding errors in the mean of the traces.
-            true => (1.0 + 1e-9) * law.upper_bound() as f64 / asked,
-            false => predicted + self.chance(excerpts),
-        }
-    }
-
-    /// Returns four standard errors of the wrong pairs beyond the predicted ones, plus an allowance
-    /// for events that did not happen.
-    fn chance(&self, excerpts: u64) -> f64 {
-        let differences: Vec<f64> =
-            self.wrong.iter().zip(&self.predicted).map(|(wrong, predicted)| wrong - predicted).collect();
-        Rate::from_builds(&differences, excerpts).error() + 4.0 / (excerpts * TRACES) as f64
+    /// Returns the geometric mean of the predictions, and its relative standard error.
+    fn usual(&self) -> (f64, f64) {
+        let Rate { mean, deviation, .. } = Rate::from_builds(&self.logarithms, 1);
+        (mean.exp(), deviation / (self.logarithms.len() as f64).sqrt())
     }
 }
 
@@ -157,7 +143,6 @@ fn query(
         kept = kept.max(epoch.to_bytes()?.len() as f64 / epoch.about().bytes as f64);
         needed = epoch.needed();
         for (length, counts) in LENGTHS.into_iter().zip(&mut all).filter(|(length, _)| *length >= needed) {
-            let (mut wrong, mut predicted, mut logarithm) = (0, 0.0, 0.0);
             for _ in 0..excerpts {
                 let (one, other) = two_of_a_pair(lab, sent, &mut dice);
                 let from = dice.below(MIN_PAYLOAD_BYTES - length + 1);
@@ -166,13 +151,10 @@ fn query(
                 let spliced = spliced(excerpt, &other.payload[from..from + length], from, &mut dice);
                 counts.spliced += u64::from(names(&epoch.find(&spliced)?.findings, one.pair));
                 let found = epoch.find(&dice.bytes(length))?;
-                wrong += found.findings.len();
-                predicted += found.expected;
-                logarithm += found.expected.ln();
+                counts.wrong += found.findings.len() as u64;
+                counts.predicted += found.expected;
+                counts.logarithms.push(found.expected.ln());
             }
-            counts.wrong.push(wrong as f64 / excerpts as f64);
-            counts.predicted.push(predicted / excerpts as f64);
-            counts.logarithms.push(logarithm / excerpts as f64);
         }
     }
     let asked = LENGTHS.into_iter().zip(all).filter(|(length, _)| *length >= needed);
@@ -226,9 +208,9 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
         let claim = format!("{name}, {percent:.0} %: memory per byte of payload");
         sweep.near(claim, kept, memory, 0.02 * memory);
         for (length, counts) in &counts {
-            let (wrong, predicted) = (Counts::mean(&counts.wrong), Counts::mean(&counts.predicted));
-            let claim = format!("{name}, {percent:.0} %, {length} bytes: wrong pairs per excerpt");
-            // A pair can be predicted at several places but is named once.
+            let (wrong, predicted) = (counts.wrong as f64 / asked, counts.predicted / asked);
+            let claim = format!("{name}, {percent:.0} %, {length} bytes: wrong pairs");
+            // A pair can be predicted at several places, but is named once.
             let drawn = predicted.min(lab.count(&PAIRS) as f64);
             sweep
                 .at(*length as f64)
@@ -236,15 +218,13 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
                 .value("found", counts.found as f64 / asked, 4)
                 .scientific("predicted", predicted, 3)
                 .hidden(drawn)
-                .when(is_little && drawn >= MIN_DRAWN, |point| {
+                .when(is_little && drawn >= MIN_NOTICEABLE, |point| {
                     point.line(format!("{name}, predicted"), colour)
                 })
                 .value("wrong", wrong, 4)
-                .at_most(claim, counts.bound(excerpts))
-                // Too few events for a dot.
-                .when(is_little && wrong * asked >= 5.0, |point| {
-                    point.dots(format!("{name}, counted"), colour)
-                })
+                .judge(Criterion::count_at_most(claim, counts.wrong, counts.law()))
+                // A few events are chance, and are not drawn.
+                .when(is_little && counts.wrong >= 5, |point| point.dots(format!("{name}, counted"), colour))
                 .value("spliced_found", counts.spliced as f64 / asked, 4)
                 .when(!is_little, |point| point.path(name, colour));
         }
@@ -263,8 +243,11 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
 fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, sweep: &mut Sweep) {
     let asked = (lab.count(&EXCERPTS) * TRACES) as f64;
     let [blocks, hierarchical, winnowing] = results else { return };
-    let predicted = |counts: &Counts| Counts::mean(&counts.predicted);
-    let better = blocks.iter().zip(hierarchical).all(|(one, other)| predicted(&one.1) <= predicted(&other.1));
+    let predicted = |counts: &Counts| counts.predicted / asked;
+    // Which of two predictions is smaller means nothing where neither is ever seen.
+    let noticeable = |counts: &Counts| predicted(counts).max(MIN_NOTICEABLE);
+    let better =
+        blocks.iter().zip(hierarchical).all(|(one, other)| noticeable(&one.1) <= noticeable(&other.1));
     sweep.that(
         format!(
             "{percent:.0} %, excerpts that nobody sent: \
@@ -289,7 +272,7 @@ fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, sweep: &mu
             format!(
                 "{percent:.0} %: block-based is predicted to name fewer pairs than winnowing at each length"
             ),
-            judged.all(|(one, other)| predicted(&one.1) <= predicted(&other.1)),
+            judged.all(|(one, other)| noticeable(&one.1) <= noticeable(&other.1)),
         );
     }
     let spliced = |of: &[(usize, Counts)]| {
@@ -312,7 +295,7 @@ fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, sweep: &mu
 
 /// Compares winnowing with one to four instances in the same memory.
 fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result<()> {
-    let excerpts = lab.count(&EXCERPTS);
+    let asked = (lab.count(&EXCERPTS) * TRACES) as f64;
     let mut sweep = Sweep::new("instances").chart(
         "instances",
         "Winnowing with several instances, memory: 2 % of the payload",
@@ -324,8 +307,8 @@ fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result
         let settings = Settings { instances, ..Settings::for_method(Method::Winnowing) };
         let (counts, _) = query(lab, &settings, LITTLE_MEMORY, traces)?;
         for (at, (length, counts)) in counts.iter().enumerate() {
-            let (wrong, predicted) = (Counts::mean(&counts.wrong), Counts::mean(&counts.predicted));
-            let usual = Counts::mean(&counts.logarithms).exp();
+            let (wrong, predicted) = (counts.wrong as f64 / asked, counts.predicted / asked);
+            let (usual, error) = counts.usual();
             let claim = |what: &str| format!("instances: {instances}, {length} bytes: {what}");
             let to_one = |what: &str| claim(&format!("predicted {what} / those of one instance"));
             let row = sweep
@@ -335,20 +318,22 @@ fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result
                 .scientific("predicted", predicted, 3)
                 .value("wrong", wrong, 4)
                 .when(at == 0, |point| {
-                    point.near(claim("wrong pairs per excerpt"), predicted, counts.chance(excerpts))
+                    point.judge(Criterion::count(claim("wrong pairs"), counts.wrong, counts.law(), 0.0))
                 })
-                .value("spliced_found", counts.spliced as f64 / (excerpts * TRACES) as f64, 4);
+                .value("spliced_found", counts.spliced as f64 / asked, 4);
             if instances == 1 {
-                single.push((usual, predicted));
+                single.push((usual, error, predicted));
             } else if *length <= LONG_EXCERPT {
                 // Among longer excerpts, a single one with few blocks would dominate the mean.
-                let (usual_one, predicted_one) = single[at];
+                let (usual_one, error_one, predicted_one) = single[at];
+                // The measured share, and four standard errors of the two means it is made of.
+                let tolerance = 0.4 + 4.0 * usual / usual_one * error.hypot(error_one);
                 row.hidden(predicted / predicted_one)
                     .path(format!("instances: {instances}"), instances as usize - 2)
                     .at_most(to_one("wrong pairs"), 0.9)
                     .hidden(usual / usual_one)
                     .when(*length == 200, |point| {
-                        point.near(to_one("wrong pairs for the usual excerpt"), 1.0, 0.4)
+                        point.near(to_one("wrong pairs for the usual excerpt"), 1.0, tolerance)
                     });
             }
         }
