@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(texts(&Criterion::at_most("", 0.010_049, 0.010_623_471)), ("0.0100", "at most 0.0106"));
         assert_eq!(texts(&Criterion::at_most("", 0.0, 0.0)), ("0", "at most 0"));
         assert_eq!(
-            texts(&Criterion::between("", 0.000_118_491, 0.000_045_733, 0.000_164_224)),
+            texts(&Criterion::between("", 0.000_118_491, 0.000_045_732_918, 0.000_164_223_871)),
             ("0.000118", "4.57e-5 to 0.000164")
         );
         assert_eq!(texts(&Criterion::that("", true)), ("yes", "true"));

@@ -51,6 +51,10 @@ impl Rate {
 }
 
 /// Measures the rate of filters with `keys` keys. Each filter has its own hash, keys and strangers.
+///
+/// # Errors
+///
+/// The error of `build`, or of an insertion.
 pub fn rate<F: Insert>(
     lab: &Lab,
     builds: u64,
@@ -87,6 +91,10 @@ pub struct Probes {
 }
 
 /// Counts the probes of strangers one by one.
+///
+/// # Errors
+///
+/// An error of the filter library.
 pub fn probes<S: Structure>(filter: &S, strangers: &[Digest]) -> Result<Probes> {
     let (mut sum, mut squares, mut positives) = (0u64, 0u64, 0u64);
     for digest in strangers {

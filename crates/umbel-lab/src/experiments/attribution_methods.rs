@@ -49,7 +49,7 @@ impl Experiment for Methods {
                      instances, in 2 %.",
             advice: "With little memory take winnowing and excerpts of at least 400 bytes; with a \
                      tenth of the payload take blocks, unless splicing is a threat.",
-            command: "`umbel net record --method`",
+            command: "`umbel net record --method winnowing`",
             seconds: [4, 120],
             timed: false,
             parameters: &[PAIRS, PAYLOADS, EXCERPTS],

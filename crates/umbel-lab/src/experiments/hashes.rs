@@ -74,8 +74,8 @@ impl Experiment for Hashes {
     }
 }
 
-/// Input, MurmurHash2 with seeds 0 and 1, MurmurHash3_x86_32 with seeds 0 and 1,
-/// MurmurHash3_x64_128.
+/// Input, `MurmurHash2` with seeds 0 and 1, `MurmurHash3_x86_32` with seeds 0 and 1,
+/// `MurmurHash3_x64_128`.
 const VECTORS: [(&str, [u32; 4], (u64, u64)); 6] = [
     ("", [0x0000_0000, 0x5bd1_5e36, 0x0000_0000, 0x514e_28b7], (0, 0)),
     (

@@ -16,7 +16,7 @@ const QUERIES: Parameter =
 
 /// The increments of the general scheme.
 const SET: [u32; 4] = [8, 12, 14, 15];
-/// A B_3 sequence.
+/// A `B_3` sequence.
 const SEQUENCE: [u32; 4] = [1, 4, 8, 13];
 
 /// Bits per key at which the kinds are compared.

@@ -26,10 +26,10 @@ pub fn escaped(text: &str) -> String {
 }
 
 /// Returns text as HTML: code between backticks is marked, powers are raised, and a per cent sign
-/// stays on the line of its number.
+/// or a tolerance stays on the line of its number.
 pub fn prose(text: &str) -> String {
     let mut html = String::new();
-    let text = code(&escaped(text).replace(" %", "&nbsp;%"));
+    let text = code(&escaped(text).replace(" %", "&nbsp;%").replace(" ± ", "&nbsp;±&nbsp;"));
     let mut rest = text.as_str();
     while let Some((before, after)) = rest.split_once('^') {
         let (power, after) = after.split_at(power(after));
