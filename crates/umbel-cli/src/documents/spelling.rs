@@ -80,7 +80,7 @@ fn read_words(path: &Path) -> Result<Vec<u8>> {
     }
     // A list of words has no other control characters, in any encoding.
     if words.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()) {
-        bail!("{} is no list of words: it is binary", name(path));
+        bail!("{} is not a list of words: it is binary", name(path));
     }
     Ok(words)
 }

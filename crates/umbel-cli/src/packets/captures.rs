@@ -65,7 +65,7 @@ pub fn add_rows(rows: &mut Rows, all: &[Counts]) {
     let sum = |of: fn(&Counts) -> u64| all.iter().map(of).sum::<u64>();
     let (packets, not_ip) = (sum(|counts| counts.packets), sum(|counts| counts.skipped.count(Skip::NotIp)));
     let others =
-        if not_ip > 0 { format!(", and {not_ip} frames that are no IP packets") } else { String::new() };
+        if not_ip > 0 { format!(", and {not_ip} frames without an IP packet") } else { String::new() };
     rows.add("packets", format!("{packets}{others}"));
     let unexpected = sum(|counts| counts.skipped.total()) - not_ip;
     if unexpected > 0 {

@@ -16,7 +16,7 @@ fn a_new_user_builds_checks_and_adds() {
     let built = shell.run("password build common.txt -o weak.umbel").code(0);
     assert_eq!(
         built.stderr,
-        "umbel: made a new secret, weak.umbel.key: keep it, and not where others find the filter\n"
+        "umbel: made a new secret, weak.umbel.key: keep it safe, and apart from the filter\n"
     );
     assert_eq!(shell.names("."), ["common.txt", "weak.umbel", "weak.umbel.key"]);
     let mode = std::fs::metadata(shell.path("weak.umbel.key")).unwrap().permissions().mode();

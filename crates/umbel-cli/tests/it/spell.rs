@@ -105,9 +105,9 @@ fn files_that_are_not_dictionaries_are_refused() {
     shell.write("none", "\n42\n");
     shell.write("binary", b"a\0b");
     shell.run("spell -l none t.txt").refused(&["none has no words"]);
-    shell.run("spell -l binary t.txt").refused(&["binary is no list of words"]);
+    shell.run("spell -l binary t.txt").refused(&["binary is not a list of words"]);
     shell.write("no-zero", b"\x7fELF\x02\x01 the");
-    shell.run("spell -l no-zero t.txt").refused(&["no-zero is no list of words: it is binary"]);
+    shell.run("spell -l no-zero t.txt").refused(&["no-zero is not a list of words: it is binary"]);
     shell.run("build words -o words.umbel").ok();
     shell.run("spell -l words --add words.umbel t.txt").refused(&["words.umbel is a filter", "--lang"]);
     let filter = shell.read("words.umbel");

@@ -120,7 +120,7 @@ impl Experiment for WorkedExamples {
             set_up: "Each example runs step by step with the positions that the source gives, or \
                      with our own where it gives none. `umbel lab trace` prints and draws the \
                      examples.",
-            advice: "To explain a filter to somebody, print an example; never delete a key from a \
+            advice: "To explain a filter, print an example; never delete a key from a \
                      plain filter by clearing its bits.",
             command: "`umbel lab trace search`; for a key of your own filter, `umbel why`",
             seconds: [1, 1],

@@ -393,7 +393,7 @@ impl ChunkSums {
         while !bytes.is_empty() {
             let index = self.sums.len();
             if self.begun.is_none() && bytes.len() >= self.chunk {
-                // The usual case, in one call.
+                // The usual case, a whole chunk, needs no state between calls.
                 let (whole, rest) = bytes.split_at(self.chunk);
                 self.sums.push(chunk_sum(index, whole));
                 bytes = rest;

@@ -49,8 +49,8 @@ use std::fmt;
 pub struct Estimate {
     /// The most likely value.
     pub value: f64,
-    /// The standard deviation from build to build: two thirds of all builds are within one of it,
-    /// 95 % within two.
+    /// The standard deviation from build to build: two thirds of all builds are within one
+    /// standard deviation, 95 % within two.
     pub standard_error: f64,
 }
 

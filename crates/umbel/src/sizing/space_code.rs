@@ -206,7 +206,7 @@ pub(crate) fn guarded(l: u32, levels: u32, first: u32, mut found: impl FnMut(u32
 pub(crate) fn unguarded(l: u32, levels: u32, found: impl FnMut(u32) -> u32) -> (u32, u32) {
     let inaccuracy = |theta: u32| scale(l).inaccuracy[theta as usize];
     let better = |a: (u32, u32), b: (u32, u32)| {
-        // Among levels without information, the last full level says most.
+        // Full levels carry no information on their own; the last of them is the most useful.
         let further = inaccuracy(a.1).is_infinite() && b.1 == l;
         if inaccuracy(b.1) < inaccuracy(a.1) || further { b } else { a }
     };

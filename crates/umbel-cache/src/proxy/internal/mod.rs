@@ -148,7 +148,7 @@ async fn summary(service: &Arc<Service>, query: Option<&str>) -> Response<Body> 
         }
     };
     let store = Arc::clone(&service.cache.store);
-    // Encoding a large summary takes a moment.
+    // Encoding a large summary would keep other requests of this thread waiting.
     match tokio::task::spawn_blocking(move || store.summary_since(since).encode()).await {
         Ok(bytes) => uncached(Update::MEDIA_TYPE, bytes),
         Err(_) => text_response(StatusCode::INTERNAL_SERVER_ERROR, "the summary could not be made"),

@@ -215,9 +215,7 @@ impl SecretSource {
             }
             SecretSource::New(_, path) => {
                 let path = path.display();
-                warn(format_args!(
-                    "made a new secret, {path}: keep it, and not where others find the filter"
-                ));
+                warn(format_args!("made a new secret, {path}: keep it safe, and apart from the filter"));
             }
         }
     }
