@@ -93,7 +93,10 @@ impl Service {
                     parts.uri = resource.path().parse().unwrap_or_default();
                     internal::respond(&self, &parts, self.internal.access()).await
                 } else {
-                    self.refuse(StatusCode::FORBIDDEN, "what caches tell each other is not passed on")
+                    self.refuse(
+                        StatusCode::FORBIDDEN,
+                        "requests for the summaries of other caches are not forwarded",
+                    )
                 }
             }
             Target::Resource(resource) => self.handle_resource(parts, body, resource, client.reach()).await,
@@ -157,7 +160,8 @@ impl Service {
     /// Removes the stored responses for a resource, at the request of a client on this machine.
     async fn purge(self: &Arc<Service>, resource: &Resource, reach: Reach) -> Response<Body> {
         if reach == Reach::RemoteOnly {
-            return self.refuse(StatusCode::FORBIDDEN, "pages are removed by those who are on this machine");
+            return self
+                .refuse(StatusCode::FORBIDDEN, "only clients on this machine may remove stored responses");
         }
         let (store, key) = (Arc::clone(&self.cache.store), resource.key);
         let purge = move || {

@@ -34,7 +34,10 @@ impl Service {
         if let Ok(address) = remote.peer_addr()
             && self.is_cache_address(address, client.local).await
         {
-            return self.refuse(StatusCode::FORBIDDEN, "what caches tell each other is not passed on");
+            return self.refuse(
+                StatusCode::FORBIDDEN,
+                "requests for the summaries of other caches are not forwarded",
+            );
         }
         self.counters.tunnels.increment();
         let service = Arc::clone(self);

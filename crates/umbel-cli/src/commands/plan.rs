@@ -131,8 +131,11 @@ fn planned(kind: Kind, spec: &Spec) -> umbel::Result<Plan> {
 
 fn describe(plan: &Plan, report: &PlanReport, asked: Kind) -> Rows {
     let mut rows = Rows::default();
-    let instead =
-        if plan.kind == asked { "" } else { ", because below 64 KiB a blocked filter is not steady" };
+    let instead = if plan.kind == asked {
+        ""
+    } else {
+        ", because below 64 KiB the rate of a blocked filter varies too much"
+    };
     rows.add("kind", format!("{}{instead}", plan.kind));
     let multiset = plan.kind.category() == Category::Multiset;
     let (capacity, each) = if multiset { ("recordings", "recording") } else { ("keys", "key") };

@@ -180,7 +180,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let about =
         store::Options { max_bytes: args.max_cache, max_memory: args.memory, ..store::Options::default() };
     let store = Store::open(&args.cache_dir, &about)
-        .with_context(|| format!("cannot keep pages in {}", args.cache_dir.display()))?;
+        .with_context(|| format!("cannot store responses in {}", args.cache_dir.display()))?;
     let stats = store.stats();
     raise_limit_of_files();
     let (terminate, until) = oneshot::channel();
@@ -192,9 +192,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     runtime.block_on(async {
         let proxy = Proxy::bind(args.listen, store, options).await?;
         let address = proxy.address();
-        output::message(format_args!("umbel: {} pages in {}", stats.responses, args.cache_dir.display()));
+        output::message(format_args!(
+            "umbel: {} stored responses in {}",
+            stats.responses,
+            args.cache_dir.display()
+        ));
         if stats.damaged > 0 {
-            output::warn(format_args!("{} damaged pages were removed", stats.damaged));
+            output::warn(format_args!("{} damaged responses were removed", stats.damaged));
         }
         if !args.allow.is_empty() && address.ip().is_loopback() {
             output::warn("--allow has no effect: --listen accepts only connections from this machine");

@@ -188,7 +188,7 @@ fn a_small_blocked_filter_is_planned_as_the_kind_built_instead() {
     assert_eq!(plan(&["-n", "1000", "-p", "1%", "--kind", "blocked"])["kind"], "standard");
     let told = Shell::new().run("plan -n 1000 -p 1%").ok();
     assert!(
-        told.text().contains("standard, because below 64 KiB a blocked filter is not steady"),
+        told.text().contains("standard, because below 64 KiB the rate of a blocked filter varies too much"),
         "{}",
         told.text()
     );

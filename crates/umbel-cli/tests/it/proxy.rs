@@ -204,7 +204,7 @@ fn invalid_options_are_refused_with_a_reason() {
         ("proxy --cache-dir x --admit some", "second-hit"),
         (&format!("proxy --cache-dir x --listen {taken}"), "cannot listen"),
         (&format!("proxy --listen 127.0.0.1:0 --cache-dir {in_use}"), "another process"),
-        ("proxy --listen 127.0.0.1:0 --cache-dir /dev/null/x", "cannot keep pages"),
+        ("proxy --listen 127.0.0.1:0 --cache-dir /dev/null/x", "cannot store responses"),
         ("proxy --listen 127.0.0.1:0 --cache-dir mail", "name an empty folder"),
     ] {
         let answer = shell.run(arguments);

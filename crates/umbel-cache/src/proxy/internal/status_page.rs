@@ -39,7 +39,7 @@ pub(super) fn status_page(stats: &Value) -> String {
         let size_of = size_of.as_u64().map_or_else(String::new, size);
         vec![label, grouped(count), share(count, responses), size_of]
     });
-    table(&mut page, "Where answers come from", &["", "pages", "share", "bytes"], rows);
+    table(&mut page, "Sources of responses", &["", "responses", "share", "bytes"], rows);
 
     let (store, filter) = (&stats["store"], &stats["filter"]);
     let facts = |rows: &[(&str, String)]| -> Vec<Vec<String>> {

@@ -39,9 +39,10 @@ impl PeerGroup {
                 Ok(Ok(next)) => {
                     let peer = self.endpoint(id);
                     if peer.set_health(ExchangeHealth::Healthy) {
-                        let pages = self.views.view(id).map_or(0, |view| view.key_count());
+                        let responses = self.views.view(id).map_or(0, |view| view.key_count());
                         let (address, kind) = (&peer.address, peer.kind());
-                        self.log.line(format_args!("peer {address} ({kind}) has {pages} pages"));
+                        self.log
+                            .line(format_args!("peer {address} ({kind}) has {responses} stored responses"));
                     }
                     next
                 }
