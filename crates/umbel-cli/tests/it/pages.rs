@@ -174,7 +174,7 @@ fn the_other_commands_of_every_page_exist() {
                 ["redis-server", "--loadmodule", module, ..] => module == "target/release/libumbel_redis.so",
                 ["redis-cli", command, ..] => module.contains(&format!("c\"{command}\"")),
                 ["umbel", ref words @ ..] | ["zcat", _, "|", "umbel", ref words @ ..] => has_options(words),
-                ["curl", ..] | ["export", ..] => true,
+                ["curl", ..] | ["export", ..] | ["kill", "%1"] => true,
                 [script, ..] => script.contains('/') && root().join(script).is_file(),
             };
             assert!(exists, "{name}: {command}");
