@@ -2,7 +2,9 @@
 
 use crate::args::headings;
 use crate::filters::{FileLock, already_exists, check_writable};
-use crate::remote::{self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused};
+use crate::remote::{
+    self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused, was_signalled,
+};
 use crate::report::FilterReport;
 use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
@@ -122,12 +124,15 @@ fn fetch(client: &mut Client, key: &[u8], part: &Path) -> Result<()> {
     // Created with the first piece: a server that has none leaves no file and shows no progress.
     let (mut file, mut progress) = (None, None);
     loop {
-        let (total, bytes) =
-            fetch_piece(client, key, at).map_err(|error| match error.is::<Interrupted>() && at > 0 {
-                true => error.context(format!("{at} bytes have come: the same command goes on from there")),
-                // A server without the filter will not have it the next time.
-                false => error,
-            })?;
+        let response = fetch_piece(client, key, at);
+        if response.as_ref().is_err_and(was_signalled) {
+            continue;
+        }
+        let (total, bytes) = response.map_err(|error| match error.is::<Interrupted>() && at > 0 {
+            true => error.context(format!("{at} bytes have come: the same command goes on from there")),
+            // A server without the filter will not have it the next time.
+            false => error,
+        })?;
         if at > total {
             // The file is a part of a larger filter, which is gone.
             fs::remove_file(part).with_context(|| format!("cannot remove {name}"))?;

@@ -1,7 +1,9 @@
 //! `umbel push`: sends a filter to a server.
 
 use crate::args::headings;
-use crate::remote::{self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused};
+use crate::remote::{
+    self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused, was_signalled,
+};
 use crate::report::FilterReport;
 use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
@@ -76,14 +78,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     while sent < length {
         let size = (length - sent).min(PIECE_BYTES) as usize;
         source.read_exact_at(&mut piece[..size], sent).with_context(|| format!("cannot read {name}"))?;
-        let arrived =
-            send(sent, &piece[..size]).map_err(|error| match error.is::<Interrupted>() && sent > 0 {
-                true => error.context(format!(
-                    "{sent} of {length} bytes have arrived: the same command goes on from there"
-                )),
-                // A server that refuses a filter will refuse it the next time.
-                false => error,
-            })?;
+        let response = send(sent, &piece[..size]);
+        if response.as_ref().is_err_and(was_signalled) {
+            // The piece may have arrived or not: the server reports how much it has.
+            sent = send(0, &[])?;
+            continue;
+        }
+        let arrived = response.map_err(|error| match error.is::<Interrupted>() && sent > 0 {
+            true => error.context(format!(
+                "{sent} of {length} bytes have arrived: the same command goes on from there"
+            )),
+            // A server that refuses a filter will refuse it the next time.
+            false => error,
+        })?;
         if arrived != sent + size as u64 {
             bail!(
                 "the server has {arrived} bytes instead of {}: another client is writing to this key",

@@ -5,7 +5,7 @@
 //! broken connection, when only the caller knows whether that is safe.
 
 use super::Address;
-use super::error::{Interrupted, connection_error, error_text};
+use super::error::{Interrupted, connection_error, error_text, is_signal};
 use anyhow::{Context, Result, anyhow, bail};
 use redis::io::tcp::TcpSettings;
 use redis::{
@@ -198,13 +198,18 @@ impl Client {
 
     fn read(&mut self) -> Result<Value> {
         let received = self.connection.recv_response();
+        if received.as_ref().is_err_and(is_signal) {
+            // The connection skips the late response when it reads the next one.
+            self.unread = self.unread.saturating_sub(1);
+        }
         let response = self.or_interrupted(received)?;
         self.unread = self.unread.saturating_sub(1);
         Ok(response)
     }
 
     fn or_interrupted<T>(&self, result: RedisResult<T>) -> Result<T> {
-        result.map_err(|error| connection_error(&error).context(Interrupted::new(&self.address.server)))
+        result
+            .map_err(|error| connection_error(&error).context(Interrupted::new(&self.address.server, &error)))
     }
 }
 

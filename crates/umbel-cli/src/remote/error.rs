@@ -13,12 +13,26 @@ use std::{fmt, io};
 pub struct Interrupted {
     /// The server's host and port, or the path of its socket.
     server: String,
+    /// Whether a signal ended the wait for the response.
+    by_signal: bool,
 }
 
 impl Interrupted {
-    pub fn new(server: &ConnectionAddr) -> Interrupted {
-        Interrupted { server: server.to_string() }
+    pub fn new(server: &ConnectionAddr, cause: &RedisError) -> Interrupted {
+        Interrupted { server: server.to_string(), by_signal: is_signal(cause) }
     }
+}
+
+/// Returns whether a signal ended the wait for a response, as when a process is stopped and
+/// continued in a shell: the system restarts other calls, but not those with a time limit. The
+/// connection is intact, and another command can follow.
+pub fn is_signal(error: &RedisError) -> bool {
+    io_error(error).is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
+}
+
+/// As [`is_signal`], for an error of a command.
+pub fn was_signalled(error: &Error) -> bool {
+    error.downcast_ref::<Interrupted>().is_some_and(|interrupted| interrupted.by_signal)
 }
 
 impl fmt::Display for Interrupted {

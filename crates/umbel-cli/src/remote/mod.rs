@@ -9,7 +9,7 @@ mod tls;
 
 pub use address::{Address, HELP};
 pub use client::Client;
-pub use error::{Interrupted, error_text, refused};
+pub use error::{Interrupted, error_text, refused, was_signalled};
 pub use tls::TlsArgs;
 
 /// Number of bytes of a filter that are sent or fetched with one command.
