@@ -8,6 +8,7 @@ use crate::report::FilterReport;
 use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
 use redis::{Value, cmd};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::FileExt;
@@ -71,7 +72,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut send = |offset: u64, piece: &[u8]| -> Result<u64> {
         integer(client.call(cmd("UMBEL.IMPORT").arg(key).arg(length).arg(offset).arg(piece))?)
     };
-    let mut sent = send(0, &[])?;
+    let mut sent = arrived(&mut send)?;
     let done = Arc::new(AtomicU64::new(sent));
     let progress = Progress::of_bytes(Arc::clone(&done), Some(length));
     let mut piece = vec![0; PIECE_BYTES as usize];
@@ -80,8 +81,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         source.read_exact_at(&mut piece[..size], sent).with_context(|| format!("cannot read {name}"))?;
         let response = send(sent, &piece[..size]);
         if response.as_ref().is_err_and(was_signalled) {
-            // The piece may have arrived or not: the server reports how much it has.
-            sent = send(0, &[])?;
+            // The piece may have arrived or not. After the last one there is a filter under the key.
+            let is_last = sent + size as u64 == length;
+            sent = match arrived(&mut send) {
+                Err(error) if is_last && error.is::<KeyExists>() => length,
+                response => response?,
+            };
             continue;
         }
         let arrived = response.map_err(|error| match error.is::<Interrupted>() && sent > 0 {
@@ -107,13 +112,33 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The error for a key that has a value.
+#[derive(Debug)]
+struct KeyExists;
+
+impl fmt::Display for KeyExists {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is something under this key already: --replace puts the filter in its place")
+    }
+}
+
+impl std::error::Error for KeyExists {}
+
+/// Returns the number of bytes that the server has, which it reports for an empty piece.
+fn arrived(send: &mut impl FnMut(u64, &[u8]) -> Result<u64>) -> Result<u64> {
+    loop {
+        match send(0, &[]) {
+            Err(error) if was_signalled(&error) => {}
+            response => return response,
+        }
+    }
+}
+
 /// Returns the number that a server responds with.
 fn integer(response: Value) -> Result<u64> {
     match response {
         Value::Int(number) => u64::try_from(number).context("the server answers with a number below 0"),
-        Value::ServerError(error) if error_text(&error) == "ERR item exists" => {
-            bail!("there is something under this key already: --replace puts the filter in its place")
-        }
+        Value::ServerError(error) if error_text(&error) == "ERR item exists" => Err(KeyExists.into()),
         Value::ServerError(error) if error_text(&error).contains("not among the given keys") => {
             bail!(
                 "the server does not know the secret that this filter was built with: load its module with KEY-FILE and the key file of the filter, or build the filter with --hash fast"

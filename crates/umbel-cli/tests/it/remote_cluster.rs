@@ -2,12 +2,13 @@
 
 use crate::remote::{cluster, command, fails, save_filter, succeeds, text, umbel};
 use crate::shell::Process;
-use crate::support::{Answer, Server, items, wait_for};
+use crate::support::{Answer, Server, items, servers, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 /// A slot on its way from one server to another, in the steps of `redis-cli --cluster reshard`.
 struct Migration<'a> {
@@ -111,6 +112,36 @@ fn a_push_continues_while_its_slot_moves() {
     assert!(source.client().command("EXISTS large").error().starts_with("MOVED"));
     succeeds(&["pull", &address(source), "-o", text(&back)]);
     assert!(std::fs::read(&path).unwrap() == std::fs::read(&back).unwrap(), "it came back changed");
+}
+
+/// A read with a time limit fails when a process is stopped and continued, as by Ctrl-Z and `fg`.
+#[test]
+fn a_push_continues_after_it_was_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.umbel");
+    let keys = save_filter(&path, 160_000_000, 1000);
+    let server = Server::start(&servers()[0], &[]);
+    let address = format!("redis://127.0.0.1:{}/large", server.port);
+    let mut pushing = Process::start(
+        command(&["push", text(&path), &address]).stdout(Stdio::piped()).stderr(Stdio::piped()),
+    );
+    let length = path.metadata().unwrap().len();
+    wait_for("the first pieces", || {
+        let import = format!("UMBEL.IMPORT large {length} 0");
+        matches!(server.client().command_with(&import, &[String::new()]), Answer::Integer(1..))
+    });
+    // It may end before all of them: each one catches it at another moment.
+    for _ in 0..20 {
+        if pushing.child().try_wait().unwrap().is_some() {
+            break;
+        }
+        for signal in [Signal::STOP, Signal::CONT] {
+            let _ = kill_process(Pid::from_child(pushing.child()), signal);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    pushing.finish().ok();
+    assert_eq!(server.client().command_with("BF.MEXISTS large", &keys).integers(), vec![1; keys.len()]);
 }
 
 #[test]
