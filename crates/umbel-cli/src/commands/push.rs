@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut send = |offset: u64, piece: &[u8]| -> Result<u64> {
         integer(client.call(cmd("UMBEL.IMPORT").arg(key).arg(length).arg(offset).arg(piece))?)
     };
-    let mut sent = arrived(&mut send)?;
+    let mut sent = bytes_arrived(&mut send)?;
     let done = Arc::new(AtomicU64::new(sent));
     let progress = Progress::of_bytes(Arc::clone(&done), Some(length));
     let mut piece = vec![0; PIECE_BYTES as usize];
@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         if response.as_ref().is_err_and(was_signalled) {
             // The piece may have arrived or not. After the last one there is a filter under the key.
             let is_last = sent + size as u64 == length;
-            sent = match arrived(&mut send) {
+            sent = match bytes_arrived(&mut send) {
                 Err(error) if is_last && error.is::<KeyExists>() => length,
                 response => response?,
             };
@@ -124,8 +124,9 @@ impl fmt::Display for KeyExists {
 
 impl std::error::Error for KeyExists {}
 
-/// Returns the number of bytes that the server has, which it reports for an empty piece.
-fn arrived(send: &mut impl FnMut(u64, &[u8]) -> Result<u64>) -> Result<u64> {
+/// Returns the number of bytes that the server has, which it reports for an empty piece. Unlike a
+/// piece, this query can be repeated after a signal.
+fn bytes_arrived(send: &mut impl FnMut(u64, &[u8]) -> Result<u64>) -> Result<u64> {
     loop {
         match send(0, &[]) {
             Err(error) if was_signalled(&error) => {}
