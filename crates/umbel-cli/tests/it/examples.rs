@@ -1,9 +1,8 @@
 //! The examples in the help of every command run without an error.
 
 use crate::captures::{pcap, udp};
-use crate::shell::{Answer, Process, Shell, UMBEL, gzip};
+use crate::shell::{Answer, Process, Shell, gzip};
 use std::fs;
-use std::path::Path;
 use umbel_net::capture::Link;
 
 /// Creates the files that the examples use.
@@ -13,13 +12,11 @@ const SETUP: &str = include_str!("examples.sh");
 /// examples.
 const NOT_RUN: [&str; 3] = ["redis://", "umbel proxy", "umbel lab run"];
 
-/// Runs a line of shell with `umbel` on the path, and two lines on standard input.
+/// Runs a line of shell with two lines on standard input.
 fn sh(shell: &Shell, line: &str) -> Answer {
-    let bin = Path::new(UMBEL).parent().expect("a folder");
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
-    let mut command = shell.program("sh");
-    command.args(["-c", line]).env("PATH", path).env("LC_ALL", "C.UTF-8").env("HOME", shell.path("home"));
-    Process::start(&mut command).feed(|mut stdin| std::io::Write::write_all(&mut stdin, b"password\nx\n"))
+    let mut command = shell.script(line);
+    Process::start(command.env("HOME", shell.path("home")))
+        .feed(|mut stdin| std::io::Write::write_all(&mut stdin, b"password\nx\n"))
 }
 
 /// Returns a folder with the files that the examples use.
@@ -39,6 +36,13 @@ fn fixtures() -> Shell {
     shell.write("sentence.txt", &sentence[20..320]);
     sh(&shell, SETUP).code(0);
     shell
+}
+
+/// Returns a copy of a folder and its files.
+fn copy(shell: &Shell) -> Shell {
+    let copy = Shell::new();
+    Process::start(shell.program("cp").args(["-a", "."]).arg(copy.path("."))).finish().ok();
+    copy
 }
 
 /// Returns a command and its subcommands, from its help.
@@ -89,10 +93,10 @@ fn remove_outputs(shell: &Shell, example: &str) {
 #[test]
 fn the_examples_of_every_command_run() {
     let mut count = 0;
+    let fixtures = fixtures();
     for command in super::manual::COMMANDS {
-        let commands = leaves(&Shell::new(), command);
-        let shell = fixtures();
-        for command in commands {
+        let shell = copy(&fixtures);
+        for command in leaves(&shell, command) {
             let examples = examples(&shell, &command);
             assert!(!examples.is_empty(), "{command} has no examples");
             // The examples of a command may use the results of the previous ones.

@@ -4,7 +4,7 @@
 
 use crate::debian;
 use crate::markdown::{self, blocks, cells};
-use crate::shell::{Process, Shell, UMBEL};
+use crate::shell::{Process, Shell};
 use crate::words;
 use std::collections::BTreeSet;
 use std::fs;
@@ -58,10 +58,7 @@ fn without_remark(line: &str) -> &str {
 
 /// Runs a line in `sh`, with `umbel` on the path, and returns its output on both streams.
 fn printed(shell: &Shell, line: &str) -> String {
-    let binary = Path::new(UMBEL).parent().expect("a folder");
-    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
-    let mut command = shell.program("sh");
-    command.args(["-c", &format!("exec 2>&1\n{line}")]).env("PATH", path).env("LC_ALL", "C.UTF-8");
+    let mut command = shell.script(&format!("exec 2>&1\n{line}"));
     String::from_utf8_lossy(&Process::start(&mut command).finish().stdout).into_owned()
 }
 

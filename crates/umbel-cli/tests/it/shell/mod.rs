@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::os::unix::{ffi::OsStrExt, fs::PermissionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use umbel::any::Stored;
@@ -134,6 +134,15 @@ impl Shell {
     pub fn command(&self, args: &(impl Words + ?Sized)) -> Command {
         let mut command = self.program(UMBEL);
         command.args(args.words());
+        command
+    }
+
+    /// Returns `sh` with a script, not yet started, and with `umbel` on its path.
+    pub fn script(&self, script: &str) -> Command {
+        let umbel = Path::new(UMBEL).parent().expect("a folder");
+        let path = format!("{}:{}", umbel.display(), std::env::var("PATH").unwrap_or_default());
+        let mut command = self.program("sh");
+        command.args(["-c", script]).env("PATH", path).env("LC_ALL", "C.UTF-8");
         command
     }
 
