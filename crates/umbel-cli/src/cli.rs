@@ -117,9 +117,10 @@ fn template(command: &clap::Command) -> String {
         }
         text.push('\n');
     }
-    text += &format!("{header}Options:{header:#}\n");
-    text += &line("-h, --help", &"Print this help; `umbel COMMAND --help` describes a command");
-    text += &line("-V, --version", &"Print the version");
+    // The options belong to the last group, about umbel itself.
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text += &line("-h, --help", &"Print this help, or that of a command; -V prints the version");
     text.trim_end().to_owned() + "{after-help}"
 }
 
