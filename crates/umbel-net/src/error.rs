@@ -49,6 +49,15 @@ pub enum Error {
         /// The actual contents, as a clause of the message.
         found: String,
     },
+    /// A network cannot be read.
+    Topology {
+        /// The file; empty for bytes in memory.
+        path: PathBuf,
+        /// The line with the problem, counted from 1, unless the problem is the file as a whole.
+        line: Option<usize>,
+        /// The problem, and the remedy.
+        problem: String,
+    },
     /// A folder for a store holds other files.
     NotAStore {
         /// The folder.
@@ -86,6 +95,7 @@ impl Error {
     pub(crate) fn at(mut self, file: &Path) -> Error {
         if let Error::Io { path, .. }
         | Error::Format { path, .. }
+        | Error::Topology { path, .. }
         | Error::Filter(umbel::Error::MissingKey { path, .. }) = &mut self
             && path.as_os_str().is_empty()
         {
@@ -121,6 +131,16 @@ impl fmt::Display for Error {
             Error::Format { path, .. } => write!(f, "cannot use {}", path.display()),
             Error::NotACapture { name, found } => {
                 write!(f, "cannot read {}: neither pcap nor pcapng, {found}", name.display())
+            }
+            Error::Topology { path, line, problem } => {
+                f.write_str("cannot read the network")?;
+                if !path.as_os_str().is_empty() {
+                    write!(f, " {}", path.display())?;
+                }
+                match line {
+                    Some(line) => write!(f, ", line {line}: {problem}"),
+                    None => write!(f, ": {problem}"),
+                }
             }
             Error::NotAStore { path } => {
                 write!(f, "cannot record into {}: it is not a store, but holds other files", path.display())

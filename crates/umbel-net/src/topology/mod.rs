@@ -1,6 +1,7 @@
-//! Network topologies for simulations: two that were built, and any number drawn from a seed.
+//! Network topologies: read from a file, published, or drawn from a seed.
 //!
-//! [`Graph::abilene`] and [`Graph::nsfnet`] are published networks with the lengths of their links.
+//! [`Graph::open`] reads a network from an edge list or from GraphML. [`Graph::abilene`] and
+//! [`Graph::nsfnet`] are published networks with the lengths of their links.
 //! [`Graph::barabasi_albert`] draws networks with a few large hubs, [`Graph::waxman`] networks
 //! whose links are mostly short, and [`Graph::tree`] is the usual assumption of theory. Nodes are
 //! numbered from 0, and each has an address.
@@ -15,12 +16,19 @@
 //! assert_eq!(names, ["Seattle", "Denver", "Kansas City", "Indianapolis", "Chicago", "New York"]);
 //! ```
 
+mod draft;
 mod drawn;
+mod edge_list;
+mod graphml;
 mod published;
+mod read;
+
+pub use read::MAX_FILE_BYTES;
 
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 /// The largest number of nodes, which is the number of addresses.
 pub const MAX_NODES: usize = 1 << 20;
@@ -37,7 +45,8 @@ pub struct Link {
 /// A network of nodes, and links that can be used in both directions.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    names: &'static [&'static str],
+    /// The names of all nodes, or none. Shared, because networks without a link are clones.
+    names: Arc<[String]>,
     links: Vec<Vec<Link>>,
 }
 
@@ -52,7 +61,7 @@ impl Graph {
         if !(1..=MAX_NODES).contains(&nodes) {
             return Err(Error::parameter("nodes", nodes, format!("a number from 1 to {MAX_NODES}")));
         }
-        let mut graph = Graph { names: &[], links: vec![Vec::new(); nodes] };
+        let mut graph = Graph { names: Arc::default(), links: vec![Vec::new(); nodes] };
         for (a, b, length) in links {
             if a.max(b) >= &nodes || a == b {
                 return Err(Error::parameter(
@@ -75,7 +84,9 @@ impl Graph {
     }
 
     fn linked(&self, a: usize, b: usize) -> bool {
-        self.neighbours(a).iter().any(|link| link.to == b)
+        // A hub may have a million links, so search the node that has fewer.
+        let [few, many] = if self.neighbours(a).len() <= self.neighbours(b).len() { [a, b] } else { [b, a] };
+        self.neighbours(few).iter().any(|link| link.to == many)
     }
 
     /// Returns the same network without a link.
@@ -109,9 +120,21 @@ impl Graph {
         self.links.get(node).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the name of a node of a published network; empty for other networks.
-    pub fn name(&self, node: usize) -> &'static str {
-        self.names.get(node).copied().unwrap_or_default()
+    /// Returns the name of a node. It is empty in networks that were drawn or given by numbers.
+    pub fn name(&self, node: usize) -> &str {
+        self.names.get(node).map_or("", String::as_str)
+    }
+
+    /// Returns the node with this name.
+    ///
+    /// ```
+    /// use umbel_net::topology::Graph;
+    /// let abilene = Graph::abilene();
+    /// assert_eq!(abilene.find("Denver"), Some(3));
+    /// assert_eq!(abilene.find("Boston"), None);
+    /// ```
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|own| own == name)
     }
 
     /// Returns the address of a node, in 10.0.0.0/8.

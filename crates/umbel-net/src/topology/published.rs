@@ -1,6 +1,7 @@
 //! Real networks whose links are published.
 
 use super::{Graph, Link};
+use std::sync::Arc;
 
 /// The nodes of the Internet2 backbone from 2000 to 2007.
 const ABILENE: [&str; 11] = [
@@ -91,8 +92,9 @@ impl Graph {
     }
 }
 
-fn typed(names: &'static [&'static str], links: &[(usize, usize, u32)]) -> Graph {
-    let mut graph = Graph { names, links: vec![Vec::<Link>::new(); names.len()] };
+fn typed(names: &[&str], links: &[(usize, usize, u32)]) -> Graph {
+    let own: Arc<[String]> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut graph = Graph { names: own, links: vec![Vec::<Link>::new(); names.len()] };
     links.iter().for_each(|(a, b, length)| graph.join(*a, *b, *length));
     graph
 }

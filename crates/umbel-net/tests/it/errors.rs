@@ -12,6 +12,7 @@ use umbel_net::attribution::Store;
 use umbel_net::attribution::store::{inspect, load};
 use umbel_net::blocklist::{Blocklist, Options, state};
 use umbel_net::capture::Reader;
+use umbel_net::topology::Graph;
 
 #[test]
 fn missing_file_has_the_system_error_as_its_cause() {
@@ -21,6 +22,7 @@ fn missing_file_has_the_system_error_as_its_cause() {
     for error in [
         Reader::open(&path).unwrap_err(),
         Store::open(&path).unwrap_err(),
+        Graph::open(&path).unwrap_err(),
         inspect(&path).unwrap_err(),
         load(&path).unwrap_err(),
         state::load(&path, &ring).unwrap_err(),

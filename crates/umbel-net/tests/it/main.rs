@@ -22,5 +22,6 @@ mod signature_streams;
 mod signatures;
 mod streams;
 mod topology;
+mod topology_files;
 mod traceback;
 mod winnowing;
