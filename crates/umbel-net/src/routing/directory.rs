@@ -54,7 +54,7 @@ impl Directory {
         let parts = graph.parts();
         let mut rings = vec![Vec::new(); parts.iter().max().map_or(0, |last| last + 1)];
         for (node, part) in parts.iter().enumerate() {
-            rings[*part].push((point([node as u32]), node));
+            rings[*part].push((point([node as u64]), node));
         }
         rings.iter_mut().for_each(|ring| ring.sort_unstable());
         let pointers = vec![BTreeMap::new(); parts.len()];
@@ -64,7 +64,8 @@ impl Directory {
     /// Returns the root of a document, for queries from this node.
     pub(super) fn root(&self, from: usize, document: &Document) -> Option<usize> {
         let ring = self.rings.get(*self.parts.get(from)?)?;
-        let point = point(document.positions().iter().copied());
+        let positions = document.positions().iter().copied().map(u64::from);
+        let point = point(positions.chain([document.digest()]));
         let next = ring.partition_point(|(own, _)| *own < point);
         ring.get(next).or_else(|| ring.first()).map(|(_, node)| *node)
     }
@@ -128,7 +129,7 @@ impl Directory {
 }
 
 /// Returns the point on the ring for these numbers.
-fn point(numbers: impl IntoIterator<Item = u32>) -> u64 {
+fn point(numbers: impl IntoIterator<Item = u64>) -> u64 {
     let start = Digest::from_hash(0x726f_6f74);
-    numbers.into_iter().fold(start, |digest, number| digest.salted(u64::from(number))).get()
+    numbers.into_iter().fold(start, |digest, number| digest.salted(number)).get()
 }

@@ -39,4 +39,4 @@ mod network;
 
 pub use attenuated::{Attenuated, Document, FilterShape, Flip, MAX_DEPTH, MAX_HASHES};
 pub use directory::Climb;
-pub use network::{Lookup, Network, Search};
+pub use network::{Lookup, Network, Search, reach};

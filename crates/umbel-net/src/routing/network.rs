@@ -221,3 +221,33 @@ impl Network {
         Lookup { search, fallback }
     }
 }
+
+/// Returns the nodes behind a link, by distance: those that can be reached in exactly 1, 2, ...
+/// `depth` hops through it without turning back at once. Their documents are what the levels of the
+/// filter of this link hold.
+///
+/// ```
+/// use std::collections::BTreeSet;
+/// use umbel_net::routing::reach;
+/// use umbel_net::topology::Graph;
+/// let ring = Graph::new(4, &[(0, 1, 1), (1, 2, 1), (2, 3, 1), (3, 0, 1)])?;
+/// let nodes: Vec<BTreeSet<usize>> = reach(&ring, 0, 0, 4);
+/// assert_eq!(nodes, [1, 2, 3, 0].map(|node| BTreeSet::from([node])));
+/// # Ok::<(), umbel_net::Error>(())
+/// ```
+pub fn reach(graph: &Graph, node: usize, link: usize, depth: u32) -> Vec<BTreeSet<usize>> {
+    // The links that walks of this length end with, each as its two nodes.
+    let mut ends: BTreeSet<[usize; 2]> =
+        graph.neighbours(node).get(link).map(|link| [node, link.to]).into_iter().collect();
+    let mut levels = Vec::new();
+    for _ in 0..depth {
+        levels.push(ends.iter().map(|[_, to]| *to).collect());
+        let onward = |[from, node]: &[usize; 2]| {
+            let (from, node) = (*from, *node);
+            let links = graph.neighbours(node).iter().filter(move |link| link.to != from);
+            links.map(move |link| [node, link.to])
+        };
+        ends = ends.iter().flat_map(onward).collect();
+    }
+    levels
+}

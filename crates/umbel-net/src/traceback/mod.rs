@@ -8,7 +8,7 @@
 //!
 //! In all three the victim starts at its own router and goes upstream from neighbour to neighbour,
 //! as long as a router may have forwarded the packet. [`walk`] and [`walk_paths`] implement this
-//! search.
+//! search. [`chance`] computes how often the filters in headers are wrong.
 //!
 //! ```
 //! use umbel_net::topology::Graph;
@@ -26,6 +26,7 @@
 //! println!("block {}", graph.address(found.origins[0]));
 //! ```
 
+pub mod chance;
 pub mod generalized;
 pub mod header;
 pub mod spie;

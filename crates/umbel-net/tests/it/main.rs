@@ -20,6 +20,7 @@ mod privacy;
 mod routing;
 mod signature_streams;
 mod signatures;
+mod simulate;
 mod streams;
 mod topology;
 mod topology_files;
