@@ -6,9 +6,11 @@ use crate::loops::weight;
 use crate::mask::Mask;
 use crate::random::Random;
 use crate::topology::Graph;
+use crate::topology::picture::{Picture, Stroke};
 use crate::traceback::generalized::Touched;
 use crate::traceback::{Trace, chance, generalized, header, walk, walk_paths};
 use crate::{Error, Result};
+use std::collections::BTreeSet;
 
 /// The number of queries after which a walk gives up.
 pub const MAX_QUERIES: usize = 50_000;
@@ -178,6 +180,38 @@ pub struct Report {
     /// The packet of the plain way with the most routers found by mistake, or else with the longest
     /// path.
     pub example: Option<Example>,
+}
+
+impl Report {
+    /// Returns a picture of the network: the use of its links, and the routers found for the
+    /// example.
+    pub fn picture<'a>(&self, graph: &'a Graph) -> Picture<'a> {
+        let picture = Picture::new(graph, "The path of a packet, from a filter in its header");
+        let picture = picture.uses(self.uses.iter());
+        let Some(example) = &self.example else { return picture };
+        let wrong: BTreeSet<usize> = example.false_routers().collect();
+        let found = |node: usize| example.trace.routers.binary_search(&node).is_ok();
+        let branches: BTreeSet<[usize; 2]> = wrong
+            .iter()
+            .flat_map(|node| graph.neighbours(*node).iter().map(|link| [link.to, *node]))
+            // Upstream, away from the path; a link between two routers found by mistake once.
+            .filter(|[from, to]| found(*from) && (!wrong.contains(from) || from < to))
+            .collect();
+        let note = match wrong.len() {
+            0 => "The victim finds the routers of the path, and no others.".to_owned(),
+            1 => "The victim finds the routers of the path, and another one by mistake.".to_owned(),
+            more => format!("The victim finds the routers of the path, and {more} others by mistake."),
+        };
+        let picture = picture.note(note).route("the path of the packet", &example.path, Stroke::Main).links(
+            "branches that are followed by mistake",
+            branches.into_iter().collect(),
+            Stroke::Wrong,
+        );
+        match (example.path.first(), example.path.last()) {
+            (Some(first), Some(last)) => picture.mark(*first, "sender").mark(*last, "victim"),
+            _ => picture,
+        }
+    }
 }
 
 /// The results of one way to trace packets.

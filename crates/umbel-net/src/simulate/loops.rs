@@ -5,6 +5,7 @@ use super::{Comparison, Hops, LinkUse, Pairs, check, for_bits};
 use crate::loops::{Allowance, Header, Interface, Verdict, dropped, weight};
 use crate::random::Random;
 use crate::topology::Graph;
+use crate::topology::picture::{Picture, Stroke};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 
@@ -59,6 +60,37 @@ pub struct Report {
     pub uses: LinkUse,
     /// A packet in the longest loop.
     pub example: Option<Example>,
+}
+
+impl Report {
+    /// Returns a picture of the network: the use of its links, and the packet in the longest loop.
+    pub fn picture<'a>(&self, graph: &'a Graph) -> Picture<'a> {
+        let picture = Picture::new(graph, "Packets in a loop").uses(self.uses.iter());
+        let Some(Example { fault, route, target, crossed }) = &self.example else {
+            return picture.note("No packet got into a loop.");
+        };
+        let entry = route.entry.unwrap_or(0);
+        let picture = picture.mark(route.nodes[0], "sender");
+        let picture = match fault {
+            Fault::FailedLink(link) => {
+                picture.cut(*link).note("A link failed, and half of the routers know it.")
+            }
+            Fault::WrongHop([router, _]) => {
+                picture.note("A router sends packets to the wrong neighbour.").mark(*router, "wrong way")
+            }
+        };
+        let length = route.loop_length().unwrap_or(0);
+        let around: Vec<[usize; 2]> = route.links().skip(entry).take(length).collect();
+        let last = route.links().nth(*crossed).map_or(*target, |[node, _]| node);
+        picture
+            .note(format!(
+                "The filter in the header dropped the packet after {crossed} links; a time to live allows {TIME_TO_LIVE}."
+            ))
+            .route("the way into the loop", route.nodes.get(..=entry).unwrap_or_default(), Stroke::Main)
+            .links(format!("the loop, of {length} links"), around, Stroke::Wrong)
+            .mark(*target, "target")
+            .mark(last, "dropped")
+    }
 }
 
 /// Packets that were sent while routers disagreed.

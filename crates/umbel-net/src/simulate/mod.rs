@@ -3,7 +3,7 @@
 //!
 //! Each simulation takes a [`Graph`], which may come from a file, and returns a report: hops,
 //! bandwidth, memory, false alarms, and an example that a
-//! picture can show. The same seed gives the same report.
+//! [`Picture`](crate::topology::picture::Picture) can show. The same seed gives the same report.
 //!
 //! Theory is exact wherever a [`Comparison`] has it, so that its deviation measures the code and
 //! not the formula. For that, each packet of a simulation meets routers that have drawn their bits

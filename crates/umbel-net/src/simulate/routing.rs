@@ -4,6 +4,7 @@ use super::{Comparison, Hops, LinkUse, check};
 use crate::random::Random;
 use crate::routing::{Document, FilterShape, Lookup, Network, reach};
 use crate::topology::Graph;
+use crate::topology::picture::{Picture, Stroke};
 use crate::{Error, Result};
 use std::collections::BTreeSet;
 use umbel::Digest;
@@ -64,6 +65,36 @@ pub struct Report {
     pub uses: LinkUse,
     /// The query with the longest way after a false promise, or else with the longest way.
     pub example: Option<Example>,
+}
+
+impl Report {
+    /// Returns a picture of the network: the use of its links, and the way of the example.
+    pub fn picture<'a>(&self, graph: &'a Graph) -> Picture<'a> {
+        let picture = Picture::new(graph, "A query for a document").uses(self.uses.iter());
+        let Some(Example { lookup, holder, root }) = &self.example else { return picture };
+        let from = lookup.search.path[0];
+        let picture = picture.mark(from, "query").mark(*holder, "document");
+        let Some(climb) = &lookup.fallback else {
+            return picture.note("The filters lead to the document.").route(
+                "by the filters",
+                &lookup.search.path,
+                Stroke::Main,
+            );
+        };
+        let (up, down) = climb.path.split_at(climb.climbed.min(climb.path.len()));
+        let pointer = down.first().copied().unwrap_or(*root);
+        let up: Vec<usize> = up.iter().copied().chain([pointer]).collect();
+        let note = match lookup.search.path.len() {
+            1 => "No filter promises the document, so the query climbs towards its root.",
+            _ => "The filters promise the document where it is not, so the query climbs towards its root.",
+        };
+        picture
+            .note(note)
+            .route("after a false promise of the filters", &lookup.search.path, Stroke::Wrong)
+            .route("towards the root, until a node has a pointer", &up, Stroke::Second)
+            .route("to the document that the pointer names", down, Stroke::Main)
+            .mark(*root, "root")
+    }
 }
 
 /// Queries for documents that exist on another node.

@@ -20,6 +20,7 @@ mod draft;
 mod drawn;
 mod edge_list;
 mod graphml;
+pub mod picture;
 mod published;
 mod read;
 

@@ -16,6 +16,7 @@ mod errors;
 mod flows;
 mod loops;
 mod payload;
+mod picture;
 mod privacy;
 mod routing;
 mod signature_streams;
