@@ -1,8 +1,9 @@
-//! Packets and addresses: captures, lists of addresses and signatures, and reports of the hosts
-//! that exchanged a payload.
+//! Packets and addresses: captures, lists of addresses and signatures, networks, and reports of the
+//! hosts that exchanged a payload.
 
 pub mod address_lists;
 pub mod captures;
 pub mod document;
 pub mod findings;
+pub mod network;
 pub mod signatures;

@@ -5,11 +5,12 @@ mod block;
 mod flows;
 mod record;
 mod scan;
+mod simulate;
 
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Analyse packet captures, and block addresses.
+/// Analyse packet captures, block addresses, and simulate networks.
 ///
 /// Captures are in pcap or pcapng format, from files or pipes.
 #[derive(clap::Args)]
@@ -29,6 +30,7 @@ enum Command {
     Block(Box<block::Args>),
     Flows(flows::Args),
     Scan(scan::Args),
+    Simulate(simulate::Args),
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -38,5 +40,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Command::Block(args) => block::run(args),
         Command::Flows(args) => flows::run(args),
         Command::Scan(args) => scan::run(args),
+        Command::Simulate(args) => simulate::run(args),
     }
 }
