@@ -20,8 +20,8 @@ impl<'a> Labels<'a> {
         Labels { taken: nodes.iter().map(area).collect(), links, edges }
     }
 
-    /// Reserves a place for a text of this size beside a node, and returns its left edge and its
-    /// middle line. If there is no free place, returns `None`, or the place that covers least if the
+    /// Reserves a place for a text of this size beside a node, and returns its anchor and the point
+    /// of the anchor: its start, middle or end, on its middle line. If there is no free place, returns `None`, or the place that covers least if the
     /// text `must` be shown.
     pub(super) fn place(
         &mut self,
@@ -29,7 +29,7 @@ impl<'a> Labels<'a> {
         [wide, high]: Point,
         radius: f64,
         must: bool,
-    ) -> Option<Point> {
+    ) -> Option<(&'static str, Point)> {
         let gap = radius + 3.0;
         let (right, left, middle) = (x + gap, x - gap - wide, x - wide / 2.0);
         let (above, below, beside) = (y - gap - high, y + gap, y - high / 2.0);
@@ -62,7 +62,15 @@ impl<'a> Labels<'a> {
         }
         let place = best?;
         self.taken.push(area(place));
-        Some([place[0], place[1] + high / 2.0])
+        let line = place[1] + high / 2.0;
+        // The width is an estimate, so the end nearest to the node is fixed.
+        Some(if place[0] >= x {
+            ("start", [place[0], line])
+        } else if place[0] + wide <= x {
+            ("end", [place[0] + wide, line])
+        } else {
+            ("middle", [place[0] + wide / 2.0, line])
+        })
     }
 }
 

@@ -379,14 +379,15 @@ impl<'a> Canvas<'a> {
             let text = self.picture.text(node);
             let must = highlighted.contains(&node);
             let size = [text_width(&text, self.font, must), 1.15 * self.font];
-            let Some([x, y]) = labels.place(self.points[node], size, outer, must) else {
+            let Some((anchor, [x, y])) = labels.place(self.points[node], size, outer, must) else {
                 omitted += 1;
                 continue;
             };
             let class = if must { "name strong" } else { "name" };
             let (y, font) = (y + 0.35 * self.font, self.font);
             self.add(format_args!(
-                "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{font}\">{}</text>",
+                "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" \
+                 font-size=\"{font}\">{}</text>",
                 escaped(&text)
             ));
         }
