@@ -37,6 +37,8 @@ chmod 600 pass.txt
 printf '192.0.2.7\n' | tee drop.txt > clients.txt
 printf 'GET\n' > signatures.txt
 printf '474554\n' > magic.hex
+printf 'R1 R2\nR2 R3\nR3 R1\nR3 R4\n' > net.txt
+printf '<graphml><graph><node id="a"/><node id="b"/><edge source="a" target="b"/></graph></graphml>' > net.graphml
 
 umbel build -n 1000 -o june.umbel june.txt
 umbel build --like june.umbel -o july.umbel july.txt

@@ -59,6 +59,7 @@ mod net_flows;
 mod net_record;
 mod net_scan;
 mod net_scan_streams;
+mod net_simulate;
 mod options;
 mod pages;
 mod password;

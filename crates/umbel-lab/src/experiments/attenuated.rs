@@ -34,7 +34,7 @@ impl Experiment for AttenuatedRouting {
                      documents are searched for from random nodes.",
             advice: "Make the filters wide enough that the deepest level stays below half full, or \
                      use fewer levels; keep a slower lookup for the rest.",
-            command: "the library module `umbel_net::routing`",
+            command: "`umbel net simulate routing`; the library module `umbel_net::routing`",
             seconds: [1, 3],
             timed: false,
             parameters: &[NODES, DOCUMENTS],

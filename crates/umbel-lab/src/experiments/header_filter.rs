@@ -41,8 +41,8 @@ impl Experiment for HeaderFilter {
                      the network.",
             advice: "Use the generalised filter, read in order; a plain header filter lets an \
                      attacker accuse everybody.",
-            command: "the library module `umbel_net::traceback`; to block what was found, `umbel \
-                      net block`",
+            command: "`umbel net simulate header`; the library module `umbel_net::traceback`; to block \
+                      what was found, `umbel net block`",
             seconds: [1, 5],
             timed: false,
             parameters: &[PACKETS],

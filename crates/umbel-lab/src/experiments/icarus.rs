@@ -44,7 +44,7 @@ impl Experiment for Icarus {
             advice: "With 256 bits, two failures and one reprieve, paths of up to about a hundred \
                      hops lose fewer than one packet in a thousand, and short loops end in a fifth \
                      to a half of the hops that a time to live of 64 allows.",
-            command: "the library module `umbel_net::loops`",
+            command: "`umbel net simulate loops`; the library module `umbel_net::loops`",
             seconds: [2, 15],
             timed: false,
             parameters: &[PACKETS],

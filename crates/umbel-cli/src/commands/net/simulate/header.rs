@@ -84,7 +84,7 @@ impl Args {
         let set = &report.bits_set;
         let [measured, theory] = [set.measured(), set.expected()].map(|bits| format!("{bits:.2}"));
         table.add(vec!["bits set on arrival".to_owned(), measured, theory, network::deviation(set)]);
-        table.add(network::shares("sender's router forgotten", &report.forgotten));
+        table.add(network::shares("sender forgotten (generalised)", &report.forgotten));
         format!("{rows}\n{table}\n{}\n{}", ways(report), example(graph, report))
     }
 

@@ -104,10 +104,11 @@ impl Args {
         rows.add(
             "caught",
             format!(
-                "{} of {}, after {} in the loop; the bound is {}",
+                "{} of {}, after {:.2} links in the loop on average, {} at most; the bound is {}",
                 loops.caught,
                 loops.packets,
-                network::hops(&loops.within),
+                loops.within.mean(),
+                loops.within.most(),
                 loops.bound
             ),
         );
