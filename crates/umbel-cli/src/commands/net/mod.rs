@@ -5,18 +5,20 @@ mod block;
 mod flows;
 mod record;
 mod scan;
+mod trace;
 
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Analyse packet captures, and block addresses.
+/// Analyse packet captures, trace packets to their origin, and block addresses.
 ///
 /// Captures are in pcap or pcapng format, from files or pipes.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel net flows capture.pcap
   umbel net record capture.pcap -o store
-  umbel net attribute store --excerpt sentence.txt")]
+  umbel net attribute store --excerpt sentence.txt
+  umbel net trace ask spie --packet attack.pcap --topology net.txt --at R4")]
 pub struct Args {
     #[command(subcommand)]
     command: Command,
@@ -29,6 +31,7 @@ enum Command {
     Block(Box<block::Args>),
     Flows(flows::Args),
     Scan(scan::Args),
+    Trace(trace::Args),
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -38,5 +41,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Command::Block(args) => block::run(args),
         Command::Flows(args) => flows::run(args),
         Command::Scan(args) => scan::run(args),
+        Command::Trace(args) => trace::run(args),
     }
 }
