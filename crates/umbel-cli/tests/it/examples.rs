@@ -45,7 +45,7 @@ fn copy(shell: &Shell) -> Shell {
     copy
 }
 
-/// Returns a command and its subcommands, from its help.
+/// Returns a command and all commands below it, from their help.
 fn leaves(shell: &Shell, command: &str) -> Vec<String> {
     let help = shell.run(&format!("{command} --help")).ok();
     let commands = help.text().lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -53,8 +53,8 @@ fn leaves(shell: &Shell, command: &str) -> Vec<String> {
         .take_while(|line| line.starts_with("  "))
         .filter_map(|line| line.split_ascii_whitespace().next())
         .filter(|name| *name != "help");
-    let below: Vec<String> = names.map(|name| format!("{command} {name}")).collect();
-    [vec![command.to_owned()], below].concat()
+    let below = names.flat_map(|name| leaves(shell, &format!("{command} {name}")));
+    std::iter::once(command.to_owned()).chain(below).collect()
 }
 
 /// Returns the examples in the help of a command.

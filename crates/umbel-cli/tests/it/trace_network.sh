@@ -32,6 +32,7 @@ for node in $nodes; do
     echo 1 > /proc/sys/net/ipv6/conf/all/forwarding
     for file in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 > $file; done
     echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad
+    echo 0 > /proc/sys/net/ipv6/conf/default/dad_transmits
     echo 0 > /proc/sys/net/ipv6/conf/default/router_solicitations'
 done
 
@@ -72,9 +73,10 @@ table ip nat {
 }
 RULES
 
-# A capture has begun when its file has a header.
+# A capture has begun when its file has a header. `exec` makes its number that of the program.
 capture() {
-  in_node "$1" tcpdump -Z root --immediate-mode -i any -Q "$2" -s 0 -U -w "$folder/$1-$2.pcap" ip or ip6 2>/dev/null &
+  (exec ip netns exec "$net$1" tcpdump -Z root --immediate-mode -i any -Q "$2" -s 0 -U \
+    -w "$folder/$1-$2.pcap" ip or ip6 2>/dev/null) &
   captures="$captures $!"
 }
 for node in R1 R2 R3 R4 R5 R6; do capture $node in; capture $node out; done
@@ -84,12 +86,31 @@ for file in R1-in R1-out R2-in R2-out R3-in R3-out R4-in R4-out R5-in R5-out R6-
   for _ in $(seq 200); do [ -s "$folder/$file.pcap" ] && break; sleep 0.05; done
 done
 
-send() { in_node "$1" bash -c "head -c $3 /dev/urandom > '$folder/payload'; cat '$folder/payload' > /dev/udp/$2"; }
+# Sends random bytes to V, at a port that shows the sender.
+send() {
+  in_node "$1" bash -c "head -c $4 /dev/urandom > '$folder/payload'; cat '$folder/payload' > /dev/udp/$2/$3"
+}
 for _ in 1 2 3; do
-  for node in A B C; do
-    send $node 10.77.5.2/9999 100
-    send $node 10.77.5.2/9999 1400
-    send $node fd77:5::2/9999 100
+  for sender in "A 9001" "B 9002" "C 9003"; do
+    # Two words.
+    set -- $sender
+    send "$1" 10.77.5.2 "$2" 100
+    send "$1" 10.77.5.2 "$2" 1400
+    send "$1" fd77:5::2 "$2" 100
   done
 done
-sleep 1
+
+# The first large packet of B is lost, and those of A and B arrive in two parts. Wait for all of them,
+# and until the captures do not grow any more.
+arrived() { tcpdump -nr "$folder/V-in.pcap" 'ip proto 17 or (ip6 and udp)' 2>/dev/null | wc -l; }
+for _ in $(seq 100); do
+  [ "$(arrived)" -ge 31 ] && break
+  sleep 0.1
+done
+before=""
+for _ in $(seq 50); do
+  now=$(cat "$folder"/*.pcap | wc -c)
+  [ "$now" = "$before" ] && break
+  before=$now
+  sleep 0.4
+done

@@ -35,8 +35,8 @@ use umbel_text::near_names::near_names;
 #[command(after_help = "Examples:
   umbel net trace ask spie --packet attack.pcap --topology net.txt --at R4
   umbel net trace ask spie --packet all.pcap --number 17 --topology net.txt --at R4
-  umbel net trace ask spie --packet attack.pcap --topology net.txt --at R4 \\
-    --time 2023-11-14T22:13:20Z --within 5m --json")]
+  umbel net trace ask spie --packet r1.pcap --topology net.txt --at R4 --within 5m
+  umbel net trace ask spie --packet r1.pcap --topology net.txt --at R4 --json")]
 pub struct Args {
     /// Directory of the store
     #[arg(value_name = "STORE")]
