@@ -1,7 +1,7 @@
 //! The report of `umbel net trace ask`: the paths that a packet may have taken.
 
 use super::captures::OnePacket;
-use super::findings::{count, probability};
+use super::findings::{count, probability, whole_seconds};
 use crate::terminal::output::{self, warn};
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -39,8 +39,8 @@ pub fn print(inquiry: &Inquiry<'_>, json: bool) -> Result<bool> {
         warn(format_args!(
             "{} recorded nothing from {} to {}: a path through there is not found",
             inquiry.silent_names(),
-            rfc3339::format(*inquiry.times.start()),
-            rfc3339::format(*inquiry.times.end())
+            whole_seconds(*inquiry.times.start(), 0),
+            whole_seconds(*inquiry.times.end(), 999_999_999)
         ));
     }
     if !trace.is_complete {

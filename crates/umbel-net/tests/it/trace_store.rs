@@ -298,7 +298,7 @@ fn impossible_pages_are_refused_even_with_valid_checksums() {
         (8, &[2][..], "version 2"),
         (16, &[0; 8], "appended"),
         (40, &[0xff; 8], "impossible times"),
-        (64, &[4], "invalid"),
+        (64, &[4], "not valid"),
         (64, &[0xff; 8], "claims more"),
         (72, &[0xff; 8], "claims more"),
         (80, b"\x07", "invalid name"),
