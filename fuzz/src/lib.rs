@@ -14,6 +14,7 @@ pub mod store;
 pub mod summary;
 pub mod tables;
 pub mod topology;
+pub mod trace_page;
 pub mod vault;
 
 use std::path::Path;

@@ -88,6 +88,26 @@ pub fn epoch(bytes: &mut [u8]) {
     }
 }
 
+/// As [`filter_file`], for a page of a traceback store, its header and the filter in it.
+pub fn trace_page(bytes: &mut [u8]) {
+    const FIXED: usize = 80;
+    const CHANGE: u64 = 25;
+    let length = bytes.len();
+    put(bytes, 16, length as u64);
+    let name = usize::try_from(number(bytes, 12, 4)).unwrap_or(usize::MAX);
+    let head = name.saturating_add(FIXED + 8);
+    let Some(end) = length.checked_sub(8).filter(|end| *end >= head) else { return };
+    let changes = usize::try_from(number(bytes, 64, 8).saturating_mul(CHANGE)).unwrap_or(usize::MAX);
+    if let Some(start) = head.checked_add(changes).filter(|start| *start <= end) {
+        put(bytes, 72, (end - start) as u64);
+        filter_file(&mut bytes[start..end]);
+    }
+    for end in [head - 8, end] {
+        let sum = Hasher::fast(0).digest_bytes(&bytes[..end]).get();
+        put(bytes, end, sum);
+    }
+}
+
 /// As [`filter_file`], for an exact list of addresses: whole pages, each with its checksum, and as
 /// many hashes as they have room for.
 pub fn exact_list(bytes: &mut Vec<u8>) {

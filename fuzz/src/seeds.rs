@@ -11,6 +11,8 @@ use umbel_cache::{CacheKey, Summary};
 use umbel_net::attribution::{Method, Recorder, Settings};
 use umbel_net::blocklist::{Backend, Blocklist, Options, state};
 use umbel_net::capture::{Link, Packet, Timestamp, Writer};
+use umbel_net::traceback::passage::Sighting;
+use umbel_net::traceback::store as traceback;
 use umbel_text::address::{Exact, Screen};
 use umbel_text::index;
 use umbel_text::password::sha1;
@@ -34,6 +36,7 @@ pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
         ("summary", summaries()?),
         ("tables", tables()?),
         ("topology", topologies()),
+        ("trace_page", trace_pages().map_err(io::Error::other)?),
         ("vault", vaults().map_err(io::Error::other)?),
     ])
 }
@@ -255,6 +258,26 @@ fn epochs() -> io::Result<Vec<Seed>> {
     Ok(seeds)
 }
 
+/// Pages of a router that forwards packets, and of one that translates their addresses.
+fn trace_pages() -> umbel_net::Result<Vec<Seed>> {
+    let folder = crate::folder();
+    let store = traceback::Store::create(folder.path())?;
+    let new = |name| traceback::Recorder::new(store.clone(), name, traceback::Settings::default(), 1);
+    let (mut plain, mut translating) = (new("R1")?, new("R2")?);
+    let now = Timestamp::from_secs(1_700_000_000);
+    for payload in [&b"one"[..], b"two", b"three"] {
+        let mut frame = udp(4, 17, payload);
+        plain.enter(Sighting::new(&frame, now)?)?;
+        translating.enter(Sighting::new(&frame, now)?)?;
+        frame[15] ^= 1;
+        translating.leave(Sighting::new(&frame, now)?)?;
+    }
+    plain.finish()?;
+    translating.finish()?;
+    let pages = ["forwarded", "translated"].into_iter().zip(store.pages()?);
+    pages.map(|(name, path)| Ok((name.to_owned(), traceback::load(path)?.to_bytes()?))).collect()
+}
+
 /// Connections with every event that can occur, in every format and link type.
 fn captures() -> io::Result<Vec<Seed>> {
     const SYN: u8 = 2;
@@ -382,6 +405,7 @@ mod tests {
             "password" => (crate::password::loads, crate::password::run),
             "store" => (crate::store::loads, crate::store::run),
             "tables" => (crate::tables::loads, crate::tables::run),
+            "trace_page" => (crate::trace_page::loads, crate::trace_page::run),
             "summary" => {
                 (|bytes| crate::summary::update(bytes) || crate::summary::digest(bytes), crate::summary::run)
             }
@@ -443,7 +467,7 @@ mod tests {
     /// accepted, or rejected for its contents.
     #[test]
     fn seals_match() -> io::Result<()> {
-        let sealed = ["blocklist_state", "filter_file", "store"];
+        let sealed = ["blocklist_state", "filter_file", "store", "trace_page"];
         for (target, seeds) in all()?.into_iter().filter(|(target, _)| sealed.contains(target)) {
             for (name, mut bytes) in seeds {
                 bytes[48] ^= 1;
@@ -459,6 +483,10 @@ mod tests {
                     "store" => {
                         crate::seal::epoch(&mut bytes);
                         Epoch::from_bytes(&bytes).err().map(|error| format!("{error:#}"))
+                    }
+                    "trace_page" => {
+                        crate::seal::trace_page(&mut bytes);
+                        traceback::Page::from_bytes(&bytes).err().map(|error| format!("{error:#}"))
                     }
                     _ => {
                         crate::seal::blocklist_state(&mut bytes);

@@ -68,7 +68,12 @@ pub enum Error {
         /// The folder of the store.
         path: PathBuf,
     },
-    /// A store has no number left for another epoch.
+    /// A traceback store holds no pages.
+    NoPages {
+        /// The folder of the store.
+        path: PathBuf,
+    },
+    /// A store has no number left for another epoch or page.
     FullStore {
         /// The folder of the store.
         path: PathBuf,
@@ -149,6 +154,13 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "cannot open the store {}: there are no epochs in it; record a capture into it first",
+                    path.display()
+                )
+            }
+            Error::NoPages { path } => {
+                write!(
+                    f,
+                    "cannot open the store {}: there are no pages in it; record a router's capture into it first",
                     path.display()
                 )
             }

@@ -18,7 +18,7 @@
 //! | [`signatures`] | which of a million byte strings are in this data? | Bloom filters in front of an exact table |
 //! | [`blocklist`] | is this address blocked now? | an aging filter, or a counting filter with an exact list |
 //! | [`loops`] | is this packet travelling in a loop? | a filter in its header |
-//! | [`traceback`] | where did this packet come from? | digests of packets in routers (SPIE), or a filter in its header |
+//! | [`traceback`] | where did this packet come from? | digests of packets in routers (SPIE), in memory or in a store, or a filter in its header |
 //! | [`routing`] | which neighbour is nearest to this document? | attenuated Bloom filters |
 //! | [`privacy`] | how often was this seen, without naming it? | a query for something else in the same cell |
 //!

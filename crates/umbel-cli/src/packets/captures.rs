@@ -1,17 +1,22 @@
 //! Captures read packet by packet, with warnings for parts that could not be read.
 
-use crate::input::{self, CountedReader, name, total_len};
+use crate::input::{self, CountedReader, is_stdin, name, total_len};
 use crate::report::Rows;
+use crate::system::signals;
 use crate::terminal::Progress;
 use crate::terminal::output::warn;
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use std::io::Read;
+use std::net::IpAddr;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use umbel::Digest;
 use umbel_net::capture::streams::StreamCounts;
-use umbel_net::capture::{Counts, End, Packet, Reader, Skip};
+use umbel_net::capture::{Counts, End, Packet, Reader, Skip, Timestamp};
+use umbel_net::traceback::spie::Invariant;
 
 /// Calls `handle` for every packet of a capture until it breaks, and warns of packets that could
 /// not be read.
@@ -37,6 +42,74 @@ pub fn each_packet_of(
     progress.finish();
     warn_of_losses(path, &reader);
     Ok(*reader.counts())
+}
+
+/// Calls `handle` for every packet of several captures, until SIGTERM or SIGINT. Standard input has
+/// to be the only one.
+pub fn each_packet_until_termination(
+    captures: &[PathBuf],
+    mut handle: impl FnMut(&Packet<'_>) -> Result<()>,
+) -> Result<Vec<Counts>> {
+    let watch = "cannot watch for signals";
+    if let [capture] = captures
+        && is_stdin(capture)
+    {
+        // A blocking read cannot look at a flag, so the signal ends the input instead.
+        let input = signals::stdin_until_termination().context(watch)?;
+        let handle = |packet: &Packet<'_>| handle(packet).map(ControlFlow::Continue);
+        return Ok(vec![each_packet_of(capture, input, handle)?]);
+    }
+    if captures.iter().any(|capture| is_stdin(capture)) {
+        bail!("standard input has to be the only capture");
+    }
+    let terminated = signals::termination_flag().context(watch)?;
+    let mut counts = Vec::new();
+    for capture in captures.iter().take_while(|_| !terminated.load(Relaxed)) {
+        counts.push(each_packet(capture, |packet| {
+            handle(packet)?;
+            Ok(if terminated.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?);
+    }
+    if terminated.load(Relaxed) {
+        warn("stopped; the packets before were recorded");
+    }
+    Ok(counts)
+}
+
+/// A packet of a capture that is searched for elsewhere.
+pub struct OnePacket {
+    /// The number of its frame, from 1.
+    pub number: u64,
+    pub time: Timestamp,
+    pub source: IpAddr,
+    pub destination: IpAddr,
+    /// The digest of its invariant part.
+    pub digest: Digest,
+}
+
+/// Returns the packet in the frame with this number, or the first packet of a capture.
+pub fn one_packet(path: &Path, number: Option<u64>) -> Result<OnePacket> {
+    let mut found = None;
+    let counts = each_packet(path, |packet| {
+        let Packet { number: at, time, source, destination, .. } = *packet;
+        if number.is_some_and(|number| at < number) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if number.is_none_or(|number| at == number) {
+            let digest = Invariant::from_packet(packet.ip)?.digest();
+            found = Some(OnePacket { number: at, time, source, destination, digest });
+        }
+        Ok(ControlFlow::Break(()))
+    })?;
+    let name = name(path);
+    match (found, number) {
+        (Some(packet), _) => Ok(packet),
+        (None, None) => bail!("{name} contains no IP packet"),
+        (None, Some(number)) if counts.frames < number => {
+            bail!("{name} has no frame {number}: the last one is {}", counts.frames)
+        }
+        (None, Some(number)) => bail!("frame {number} of {name} is not an IP packet"),
+    }
 }
 
 /// Warns if the capture ends early, and of frames that were skipped although they should be

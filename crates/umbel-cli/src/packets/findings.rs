@@ -125,7 +125,7 @@ pub fn pair_columns(listed: &Listed) -> Vec<String> {
 }
 
 /// Formats a time in seconds after adding `nanos`: decimals would suggest more than is known.
-fn whole_seconds(time: Timestamp, nanos: u64) -> String {
+pub fn whole_seconds(time: Timestamp, nanos: u64) -> String {
     let text = rfc3339::format(Timestamp::from_nanos(time.nanos().saturating_add(nanos)));
     format!("{}Z", text.split('.').next().unwrap_or_default())
 }

@@ -45,7 +45,7 @@ fn copy(shell: &Shell) -> Shell {
     copy
 }
 
-/// Returns a command and its subcommands, and theirs, from their help.
+/// Returns a command and all commands below it, from their help.
 fn leaves(shell: &Shell, command: &str) -> Vec<String> {
     let help = shell.run(&format!("{command} --help")).ok();
     let commands = help.text().lines().skip_while(|line| *line != "Commands:").skip(1);

@@ -60,6 +60,9 @@ mod net_record;
 mod net_scan;
 mod net_scan_streams;
 mod net_simulate;
+mod net_trace;
+#[cfg(target_os = "linux")]
+mod net_trace_network;
 mod options;
 mod pages;
 mod password;

@@ -7,8 +7,9 @@
 //! so that the sender's initial contents do not matter.
 //!
 //! In all three the victim starts at its own router and goes upstream from neighbour to neighbour,
-//! as long as a router may have forwarded the packet. [`walk`] and [`walk_paths`] implement this
-//! search. [`chance`] computes how often the filters in headers are wrong.
+//! as long as a router may have forwarded the packet. [`walk`], [`walk_paths`] and [`each_path`]
+//! implement this search. A [`store`] keeps the digests of many routers in a folder. [`chance`]
+//! computes how often the filters in headers are wrong.
 //!
 //! ```
 //! use umbel_net::topology::Graph;
@@ -29,7 +30,9 @@
 pub mod chance;
 pub mod generalized;
 pub mod header;
+pub mod passage;
 pub mod spie;
+pub mod store;
 
 use crate::topology::Graph;
 
@@ -85,24 +88,68 @@ pub fn walk_paths<S>(
     victim: usize,
     start: S,
     most: usize,
-    mut query: impl FnMut(usize, &S) -> Option<S>,
+    query: impl FnMut(usize, &S) -> Option<S>,
 ) -> Trace {
     let mut marks = Marks::new(graph);
-    let Some(answer) = query(victim, &start).filter(|_| victim < graph.len()) else {
-        return marks.found(true);
-    };
-    marks.seen[victim] = true;
-    let mut on_path = marks.seen.clone();
-    // The current path: each of its routers, its answer, the index of its next link, and whether
-    // any link led on.
-    let mut path = vec![(victim, answer, 0, false)];
+    let complete = each_path(graph, victim, start, most, query, |path, has_ended| {
+        path.iter().for_each(|hop| marks.seen[hop.node] = true);
+        if let Some(last) = path.last() {
+            marks.ends[last.node] |= has_ended;
+        }
+    });
+    marks.found(complete)
+}
+
+/// A router on a path upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hop<S> {
+    /// The router.
+    pub node: usize,
+    /// Its answer, which the routers upstream of it are asked about.
+    pub answer: S,
+}
+
+/// Calls `each` with every path upstream of a router that visits no router twice and cannot be
+/// continued. A path begins with the victim's router. After `most` queries the search is given up;
+/// `each` is then called with `false` and the path at hand. Returns whether all paths were found.
+///
+/// ```
+/// use umbel_net::topology::Graph;
+/// use umbel_net::traceback::each_path;
+///
+/// // A square of which three routers have seen the packet.
+/// let graph = Graph::parse(b"A B\nB C\nC D\nD A\n")?;
+/// let mut paths = Vec::new();
+/// each_path(&graph, 2, (), 100, |node, ()| (node != 3).then_some(()), |path, _| {
+///     paths.push(path.iter().map(|hop| graph.name(hop.node)).collect::<String>());
+/// });
+/// assert_eq!(paths, ["CBA"]);
+/// # Ok::<(), umbel_net::Error>(())
+/// ```
+pub fn each_path<S>(
+    graph: &Graph,
+    victim: usize,
+    start: S,
+    most: usize,
+    mut query: impl FnMut(usize, &S) -> Option<S>,
+    mut each: impl FnMut(&[Hop<S>], bool),
+) -> bool {
+    let Some(answer) = query(victim, &start).filter(|_| victim < graph.len()) else { return true };
+    let mut on_path = vec![false; graph.len()];
+    on_path[victim] = true;
+    let mut path = vec![Hop { node: victim, answer }];
+    // For each router of the path, the index of its next link, and whether any link led on.
+    let mut links = vec![(0, false)];
     let mut questions = 0;
-    while let Some((node, answer, next, led_on)) = path.last_mut() {
+    while let (Some(Hop { node, answer }), Some((next, led_on))) = (path.last(), links.last_mut()) {
         let node = *node;
         let Some(link) = graph.neighbours(node).get(*next) else {
-            marks.ends[node] |= !*led_on;
+            if !*led_on {
+                each(&path, true);
+            }
             on_path[node] = false;
             path.pop();
+            links.pop();
             continue;
         };
         *next += 1;
@@ -110,17 +157,18 @@ pub fn walk_paths<S>(
             continue;
         }
         if questions == most {
-            return marks.found(false);
+            each(&path, false);
+            return false;
         }
         questions += 1;
         if let Some(answer) = query(link.to, answer) {
             *led_on = true;
-            marks.seen[link.to] = true;
             on_path[link.to] = true;
-            path.push((link.to, answer, 0, false));
+            path.push(Hop { node: link.to, answer });
+            links.push((0, false));
         }
     }
-    marks.found(true)
+    true
 }
 
 /// The routers that were found, and those where branches end.

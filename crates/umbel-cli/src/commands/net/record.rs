@@ -1,17 +1,15 @@
 //! `umbel net record`: records digests of payloads in a store.
 
 use crate::args::{headings, names, number};
-use crate::input::{is_stdin, resolve};
-use crate::packets::captures::{add_rows, each_packet, each_packet_of};
+use crate::input::resolve;
+use crate::packets::captures::{add_rows, each_packet_until_termination};
 use crate::report::{Rows, percent, size};
-use crate::system::signals;
+use crate::system::random_seed;
 use crate::terminal::output::{self, warn};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::json;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use umbel_net::attribution::{Epoch, Method, Recorded, Recorder, Settings, Store};
 use umbel_net::capture::Counts;
@@ -132,51 +130,18 @@ fn epoch_length(text: &str) -> Result<EpochLength, String> {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let captures = resolve(&args.captures)?;
-    let mut recorder = Recorder::new(args.settings(), args.seed()?)?;
+    let mut recorder = Recorder::new(args.settings(), args.seed.map_or_else(random_seed, Ok)?)?;
     let mut writer = EpochWriter { store: Store::create(&args.output)?, epochs: 0, bytes: 0 };
-    let mut counts = Vec::new();
-    let read = record(&captures, &mut recorder, &mut writer, &mut counts);
+    let read = each_packet_until_termination(&captures, |packet| writer.save(recorder.record(packet)?));
     // Save the epoch at hand even after an error.
     let saved = recorder.finish().map_err(Into::into).and_then(|epoch| writer.save(epoch));
     if read.is_err() && writer.epochs > 0 {
         warn(format_args!("what was recorded before is in {}", args.output.display()));
     }
-    read.and(saved)?;
+    let counts = read?;
+    saved?;
     report(args, &recorder, &writer, &counts)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn record(
-    captures: &[PathBuf],
-    recorder: &mut Recorder,
-    writer: &mut EpochWriter,
-    counts: &mut Vec<Counts>,
-) -> Result<()> {
-    let watch = "cannot watch for signals";
-    if let [capture] = captures
-        && is_stdin(capture)
-    {
-        // A blocking read cannot look at a flag, so the signal ends the input instead.
-        let input = signals::stdin_until_termination().context(watch)?;
-        counts.push(each_packet_of(capture, input, |packet| {
-            writer.save(recorder.record(packet)?)?;
-            Ok(ControlFlow::Continue(()))
-        })?);
-    } else if captures.iter().any(|capture| is_stdin(capture)) {
-        bail!("standard input has to be the only capture");
-    } else {
-        let terminated = signals::termination_flag().context(watch)?;
-        for capture in captures.iter().take_while(|_| !terminated.load(Relaxed)) {
-            counts.push(each_packet(capture, |packet| {
-                writer.save(recorder.record(packet)?)?;
-                Ok(if terminated.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-            })?);
-        }
-        if terminated.load(Relaxed) {
-            warn("stopped; the packets before were recorded");
-        }
-    }
-    Ok(())
 }
 
 impl Args {
@@ -194,15 +159,6 @@ impl Args {
             instances: self.instances.unwrap_or(settings.instances),
             method: self.method,
         }
-    }
-
-    fn seed(&self) -> Result<u64> {
-        let mut random = [0; 8];
-        match self.seed {
-            Some(seed) => return Ok(seed),
-            None => getrandom::fill(&mut random).context("the system has no random numbers")?,
-        }
-        Ok(u64::from_le_bytes(random))
     }
 }
 

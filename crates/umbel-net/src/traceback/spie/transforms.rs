@@ -1,6 +1,7 @@
 //! The transformations of packets: which packet became which.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::ops::RangeInclusive;
 use umbel::Digest;
 
@@ -8,14 +9,41 @@ use umbel::Digest;
 const MAX_NOTES: usize = 1 << 20;
 
 /// A transformation of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transform {
     /// Its addresses or ports were translated.
     Translated,
     /// It was put into another packet, or taken out of one.
     Tunnelled,
-    /// It was cut into fragments.
+    /// It was cut into fragments, or put together from fragments.
     Fragmented,
+    /// An ICMP message about it was sent, which quotes its beginning.
+    Quoted,
+    /// It was put under the protection of IPsec, or taken out of it.
+    Secured,
+}
+
+impl Transform {
+    /// All transformations.
+    pub const ALL: [Transform; 5] = [
+        Transform::Translated,
+        Transform::Tunnelled,
+        Transform::Fragmented,
+        Transform::Quoted,
+        Transform::Secured,
+    ];
+}
+
+impl fmt::Display for Transform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Transform::Translated => "translated",
+            Transform::Tunnelled => "tunnelled",
+            Transform::Fragmented => "fragmented",
+            Transform::Quoted => "quoted",
+            Transform::Secured => "secured",
+        })
+    }
 }
 
 /// The notes by the digest of the outgoing packet and by their number. Different packets may become
