@@ -35,6 +35,16 @@ impl Cells {
         }
     }
 
+    /// Returns whether a key is a member.
+    pub fn is_member(&self, key: &str) -> bool {
+        self.members.iter().any(|known| known == key)
+    }
+
+    /// Returns the keys that use a cell.
+    pub fn users(&self, position: usize) -> &[String] {
+        &self.keys[position]
+    }
+
     /// Returns the present cells.
     pub fn row(&self) -> Row {
         let mut row = Row::new(self.label, &self.values);
@@ -42,11 +52,19 @@ impl Cells {
         row
     }
 
+    /// Replaces a cell and the keys that use it.
+    pub fn replace(&mut self, position: usize, value: u64, users: &[String]) {
+        self.values[position] = value;
+        self.keys[position] = users.to_vec();
+    }
+
     /// Changes cells of a key. Each change has a position, a value and the text below the cell.
     pub fn change(&mut self, key: &str, changes: &[(usize, u64, String)]) -> Row {
         let before = self.values.clone();
+        let is_member = self.is_member(key);
         for (position, value, _) in changes {
-            if *value < before[*position] {
+            // A key that was inserted twice and removed once still uses its cells.
+            if *value == 0 || *value < before[*position] && !is_member {
                 self.keys[*position].retain(|known| known != key);
             } else if !self.keys[*position].iter().any(|known| known == key) {
                 self.keys[*position].push(key.into());
@@ -125,7 +143,7 @@ impl Cells {
 
     /// Queries a key: no if one of its cells has a reason against it.
     pub fn query_with_reasons(&self, key: &str, cells: &[(usize, Option<String>)]) -> Step {
-        let (mut row, member) = (self.row(), self.members.iter().any(|known| known == key));
+        let (mut row, member) = (self.row(), self.is_member(key));
         let (mut refused, mut reasons, mut to_blame) = (Vec::new(), Vec::new(), Vec::new());
         for (position, reason) in cells {
             match reason {
