@@ -152,3 +152,34 @@ fn mistakes_in_own_keys_are_refused_with_their_place() {
     shell.run("lab trace --insert 1").refused(&["--bits"]);
     shell.run("lab trace --bits 10").refused(&["--insert"]);
 }
+
+#[test]
+fn own_keys_have_the_positions_and_answers_of_a_filter_file() {
+    let shell = Shell::new();
+    shell.pipe("build --kind standard -n 5 -p 10% -o f", "rose\nlily\noak\n").ok();
+    let facts = shell.run("info --json f").ok().json();
+    let (bits, hashes) = (facts["bits"].to_string(), facts["hashes"].to_string());
+    let asked: Vec<String> = ["rose", "lily", "tulip"]
+        .map(String::from)
+        .into_iter()
+        .chain((0..40).map(|i| format!("k{i}")))
+        .collect();
+    let args = ["lab", "trace", "--bits", &bits, "--hashes", &hashes, "--insert", "rose,lily,oak", "--ask"];
+    let keys = asked.join(",");
+    let traced = shell.run(&[&args[..], &[&keys]].concat()).ok();
+    let traced = traced.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    for key in &asked {
+        let answer = shell.run(&["why", "--json", "f", key]).json();
+        let (_, said) = traced.split_once(&format!(" Ask for {key} at ")).expect("every key is asked for");
+        let (positions, verdict) = said.split_once(": ").expect("positions and a verdict");
+        let positions: Vec<&str> =
+            positions.split([',', ' ']).filter(|word| word.parse::<u64>().is_ok()).collect();
+        let probes =
+            answer["probes"].as_array().expect("probes").iter().map(|probe| probe["bit"].to_string());
+        assert_eq!(positions.len().to_string(), hashes);
+        // A lookup ends at the first zero.
+        assert!(probes.zip(&positions).all(|(bit, position)| bit == **position), "{key}: {positions:?}");
+        let is_yes = verdict.starts_with("yes") || verdict.starts_with("probably");
+        assert_eq!(answer["member"], is_yes, "{key}");
+    }
+}

@@ -94,6 +94,7 @@ impl Experiment for ExactRate {
 }
 
 /// Values of x and the printed values of (1 - 1/x)^(-x).
+#[expect(clippy::approx_constant, reason = "the last printed value rounds to e")]
 const PRINTED_LIMIT: [(u64, f64); 11] = [
     (4, 3.160_494),
     (16, 2.808_404),
