@@ -57,7 +57,7 @@ impl Formula {
     ///
     /// [`Error::Formula`], with the place of the mistake.
     pub fn parse_list(text: &str, default_modulus: u64) -> Result<Vec<Formula>> {
-        let mut parser = Parser { text, at: 0, depth: 0 };
+        let mut parser = Parser { text, at: 0, depth: 0, follows_mod: false };
         let mut formulas = Vec::new();
         loop {
             if formulas.len() == MAX_HASHES {
@@ -68,8 +68,7 @@ impl Formula {
                 return Ok(formulas);
             }
             if !parser.eat(",") {
-                let follows_mod = parser.rest().starts_with(['+', '-', '*', '^']);
-                return Err(parser.error(match follows_mod {
+                return Err(parser.error(match parser.follows_mod {
                     true => "mod ends a formula: a comma is expected",
                     false => "an operator (+ - * ^), mod or a comma is expected",
                 }));
@@ -151,6 +150,8 @@ struct Parser<'a> {
     at: usize,
     /// Number of open parentheses.
     depth: usize,
+    /// Whether the last formula ended with `mod`.
+    follows_mod: bool,
 }
 
 impl<'a> Parser<'a> {
@@ -177,9 +178,9 @@ impl<'a> Parser<'a> {
         self.rest();
         let start = self.at;
         let value = self.sum()?;
-        let has_modulus = self.eat("mod") || self.eat("%");
+        self.follows_mod = self.eat("mod") || self.eat("%");
         let before = self.at;
-        let modulus = if has_modulus { self.number()? } else { default_modulus };
+        let modulus = if self.follows_mod { self.number()? } else { default_modulus };
         if modulus == 0 {
             self.at = before;
             return Err(self.error("nothing can be taken modulo 0"));
@@ -227,6 +228,9 @@ impl<'a> Parser<'a> {
         if exponent > MAX_EXPONENT {
             self.at = before;
             return Err(self.error(format!("an exponent is at most {MAX_EXPONENT}")));
+        }
+        if self.rest().starts_with('^') {
+            return Err(self.error("a power of a power needs parentheses, as in (x^2)^3"));
         }
         Ok(Expression::Power(base.into(), exponent))
     }
@@ -319,6 +323,11 @@ mod tests {
             ("(2x+3", 5, "or ) is expected"),
             ("(x mod 7) + 1", 3, "mod belongs at the end"),
             ("x^65", 2, "at most 64"),
+            ("x^2^3", 3, "(x^2)^3"),
+            ("-x", 0, "a number, x or ("),
+            ("x mod 7 x", 8, "mod ends a formula"),
+            ("2 3", 2, "an operator"),
+            ("x)", 1, "an operator"),
             ("99999999999999999999", 0, "at most 18446744073709551615"),
             ("x mod 10 + 1", 9, "mod ends a formula"),
             ("x, ü", 3, "a number"),
