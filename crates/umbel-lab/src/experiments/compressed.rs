@@ -10,10 +10,12 @@ use umbel::{Bloom, Standard};
 
 pub struct Compressed;
 
-const KEYS: Parameter = Parameter::count("n", "keys in a filter", [10_000, 100_000], [1000, 1_000_000]);
+const KEYS: Parameter = Parameter::count("n", "keys in a filter", [10_000, 100_000], [10_000, 1_000_000]);
 const QUERIES: Parameter =
-    Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [10_000, 10_000_000]);
+    Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [100_000, 10_000_000]);
 const BUILDS: u64 = 10;
+/// Bits that the coder adds to each message: the number of ones, and the end of the code.
+const OVERHEAD_BITS: f64 = 96.0;
 
 /// A filter: bits per key in memory, hash functions, and the printed rate and transmitted bits per
 /// key with their tolerances, if printed.
@@ -64,11 +66,11 @@ impl Experiment for Compressed {
                      arithmetic coder that knows the number of ones, decoded again, and compressed \
                      by zstd at its default level; its rate is measured with strangers.",
             advice: "If a filter is sent more often than it is stored, build it larger with fewer \
-                     hash functions and compress it; a general compressor is good enough as long as \
-                     one bit in ten is set.",
+                     hash functions and compress it by an arithmetic coder; a compressor of bytes \
+                     gives most of the gain away.",
             command: "the library type `umbel::Standard`, which has any number of bits and hash \
-                      functions, and `zstd` on its file",
-            seconds: [3, 60],
+                      functions",
+            seconds: [1, 12],
             timed: false,
             parameters: &[KEYS, QUERIES],
         }
@@ -123,13 +125,16 @@ impl Experiment for Compressed {
                     // The fill varies a little from filter to filter.
                     .near(claim("bits per key of the coder"), bound, 0.01 * bound)
                     .value("coded_over_entropy", coder, 5)
-                    .at_most(claim("bits of the coder / entropy of the filter's own bits"), 1.002)
+                    .at_most(
+                        claim("bits of the coder / entropy of the filter's own bits"),
+                        1.0005 + OVERHEAD_BITS / measured.entropy,
+                    )
                     .that(claim("the decoded filters are the same"), measured.decoded)
                     .value("zstd", per_key(measured.zstd), 3)
                     .value("zstd_over_entropy", zstd, 5)
                     .judge(match shape.is_sparse() {
-                        true => Criterion::at_least(by_zstd, zstd, 1.15),
-                        false => Criterion::at_most(by_zstd, zstd, 1.1),
+                        true => Criterion::at_least(by_zstd, zstd, 1.2),
+                        false => Criterion::at_most(by_zstd, zstd, 1.2),
                     });
                 rates.push(measured.rate.mean);
             }
@@ -141,7 +146,7 @@ impl Experiment for Compressed {
         findings.verdict = format!(
             "The formulas reproduce the printed digits. With the same transmitted bits the larger \
              filters have about half the rate. The arithmetic coder needs at most {:.2} % more than \
-             the entropy. zstd codes whole bytes: it needs a few percent more where one bit in eight \
+             the entropy. zstd codes whole bytes: it needs up to a fifth more where one bit in eight \
              is set, but {:.0} % more in the sparsest filter, and then the gain is lost. The price \
              of a lower rate is memory: 1.75 to 11.5 times as much, and the time to compress.",
             100.0 * (worst_coder - 1.0),
