@@ -11,12 +11,15 @@ pub struct Cells {
     /// Keys that use each cell.
     keys: Vec<Vec<String>>,
     members: Vec<String>,
+    /// Keys that were members once.
+    former: Vec<String>,
 }
 
 impl Cells {
     /// Creates empty cells.
     pub fn new(label: &'static str, len: usize) -> Cells {
-        Cells { label, values: vec![0; len], keys: vec![Vec::new(); len], members: Vec::new() }
+        let (values, keys) = (vec![0; len], vec![Vec::new(); len]);
+        Cells { label, values, keys, members: Vec::new(), former: Vec::new() }
     }
 
     pub fn values(&self) -> &[u64] {
@@ -31,7 +34,7 @@ impl Cells {
     /// Unregisters a member.
     pub fn leave(&mut self, key: &str) {
         if let Some(member) = self.members.iter().position(|known| known == key) {
-            self.members.swap_remove(member);
+            self.former.push(self.members.swap_remove(member));
         }
     }
 
@@ -166,13 +169,15 @@ impl Cells {
         let because = if zeros { format!("{} hold 0", and(&refused)) } else { reasons.join(", and ") };
         let (verdict, answer) = match (refused.is_empty(), member) {
             (true, true) => ("probably a member, and it is one.".into(), Answer::Member),
-            (true, false) => (
-                format!(
-                    "yes, but it was never inserted: a false positive. Its cells are those of {}.",
-                    and(&to_blame)
-                ),
-                Answer::FalsePositive(to_blame),
-            ),
+            (true, false) => {
+                let past =
+                    if self.former.iter().any(|known| known == key) { "removed" } else { "never inserted" };
+                let users = and(&to_blame);
+                (
+                    format!("yes, but it was {past}: a false positive. Its cells are those of {users}."),
+                    Answer::FalsePositive(to_blame),
+                )
+            }
             (false, false) => (format!("certainly not a member, since {because}."), Answer::No(refused)),
             (false, true) => (
                 format!("no, since {because}; but it was inserted: a false negative."),

@@ -446,6 +446,7 @@ mod tests {
         assert!(trace.steps[4].says.contains("The filter loses 12 as well"), "{}", trace.steps[4].says);
         let trace = own(Kind::Counting, formulas("x, 2x + 3"), keys).run().unwrap();
         assert_eq!(answers(&trace), ["false positive by 12", "yes", "yes"]);
+        assert!(trace.steps[5].says.contains("yes, but it was removed"), "{}", trace.steps[5].says);
     }
 
     #[test]
