@@ -27,6 +27,11 @@ pub fn set_kind() -> impl TypedValueParser<Value = Kind> {
     kind_of(Category::Set)
 }
 
+/// Parses a kind of set that a trace of a user's own keys can show.
+pub fn traced_kind() -> impl TypedValueParser<Value = Kind> {
+    one_of(&[Kind::Standard, Kind::Counting])
+}
+
 /// Parses a kind of map.
 pub fn map_kind() -> impl TypedValueParser<Value = Kind> {
     kind_of(Category::Map)
