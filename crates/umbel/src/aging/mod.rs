@@ -351,7 +351,8 @@ impl<'a> At<'a> {
             details: vec![("generations", ring as f64), ("live generations", self.live().count() as f64)],
             ..Stats::from_structure(self.filter)
         };
-        chain::sum_up(stats, self.live().map(|(_, link)| link))
+        let live: Vec<Stats> = self.live().map(|(_, link)| link.filter.stats()).collect();
+        chain::sum_up(Stats { estimate: self.cardinality(&live), ..stats }, &live)
     }
 
     /// Iterates over the generations that are not forgotten, newest first, with their indices in
@@ -620,6 +621,8 @@ impl Algebra for Aging {
         Err(Error::cannot(Kind::Aging, "be united", why))
     }
 }
+
+mod estimate;
 
 #[cfg(test)]
 mod tests;

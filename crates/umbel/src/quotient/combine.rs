@@ -51,6 +51,7 @@ impl Algebra for Quotient {
         let [left, right, union] = aligned.fold([0, 0, 0], |[left, right, union], (_, [a, b])| {
             [left + u64::from(a > 0), right + u64::from(b > 0), union + 1]
         });
-        self.shape().overlap(left, right, union)
+        let overlap = self.shape().overlap(left, right, union)?;
+        Ok(overlap.map(|overlap| overlap.with_insertions(Some(self.len), Some(other.len))))
     }
 }

@@ -454,13 +454,15 @@ impl Filter for Quotient {
 
     fn stats(&self) -> Stats {
         let distinct = self.distinct();
+        let estimate = self.shape().cardinality(distinct).unwrap_or(Cardinality::Saturated);
         Stats {
             cells: self.slots(),
             used_cells: self.len,
             hashes: 1,
             bits: self.slots.bits(),
             bytes: self.slots.lines() * LINE_BYTES as u64,
-            estimate: self.shape().cardinality(distinct).unwrap_or(Cardinality::Saturated),
+            // Equal fingerprints belong to one key or to several.
+            estimate: estimate.within(distinct, Some(self.len)),
             rate_now: distinct as f64 / self.slots.range() as f64,
             details: vec![("distinct fingerprints", distinct as f64), ("load", self.load_factor())],
             ..Stats::from_structure(self)
