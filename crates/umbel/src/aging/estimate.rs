@@ -4,8 +4,7 @@
 //! in several, so the sum over the generations counts it more than once. All generations have the
 //! same shape, so the bits that two of them share show how many keys they have in common:
 //!
-//! * If the pairs of generations share no more bits than chance explains, the sum is right.
-//! * Otherwise the sum less the keys shared by pairs is right for keys in two generations, and too
+//! * The sum less the keys shared by pairs of generations is right for keys in one or two, and too
 //!   low for keys in more.
 //! * The bits of all generations together are those of a filter of the distinct keys. It is very
 //!   full, so this estimate is rough, but it is right however often the keys came.
@@ -19,8 +18,12 @@ use crate::sizing::{Cardinality, Estimate, Overlap};
 /// read the memory too often.
 const MAX_COMPARED: usize = 16;
 
-/// The number of standard errors from which a difference is not put down to chance.
-const SIGNIFICANT: f64 = 2.0;
+/// The number of standard errors up to which a difference may be due to chance.
+const CHANCE: f64 = 2.0;
+
+/// The share of its error that a difference keeps if it may be due to chance. It cannot be negative,
+/// which excludes a part of the errors.
+const KEPT_ERROR: f64 = 0.9;
 
 impl At<'_> {
     /// Estimates the number of distinct keys from the statistics of the live generations.
@@ -44,22 +47,27 @@ fn distinct(sum: Estimate, links: &[&Link]) -> Estimate {
     let Some(shared) = (links.len() <= MAX_COMPARED).then(|| shared(links)).flatten() else {
         // Without pairs, the sum is right unless the bits of all contradict it.
         return match together {
-            Some(all) if sum.value - all.value > SIGNIFICANT * all.standard_error => all,
-            Some(all) => Estimate::new(sum.value, sum.standard_error.powi(2) + all.standard_error.powi(2)),
-            None => Estimate::new(sum.value, sum.standard_error.powi(2) + sum.value.powi(2) / 12.0),
+            Some(all) if sum.value - all.value > CHANCE * all.standard_error => all,
+            Some(all) => with_error(sum, all.standard_error),
+            None => with_error(sum, sum.value / 12f64.sqrt()),
         };
     };
-    let variance = sum.standard_error.powi(2) + shared.standard_error.powi(2);
-    if shared.value <= SIGNIFICANT * shared.standard_error {
-        return Estimate::new(sum.value, variance);
-    }
+    let by_chance = shared.value <= CHANCE * shared.standard_error;
+    let error = shared.standard_error * if by_chance { KEPT_ERROR } else { 1.0 };
     // A key in r generations is in r (r - 1) / 2 pairs, but counts only r - 1 times too often.
-    let fewest = shared.value * 2.0 / links.len() as f64;
-    let pairs = Estimate::new(sum.value - shared.value, variance + (shared.value - fewest).powi(2) / 12.0);
+    let most = shared.value.max(0.0);
+    let fewest = most * 2.0 / links.len() as f64;
+    let pairs = with_error(with_error(sum, error), (most - fewest) / 12f64.sqrt());
     match together {
-        Some(all) if all.standard_error < pairs.standard_error => all,
-        _ => pairs,
+        // The law of a nearly full filter is skewed, so its error has to be much smaller.
+        Some(all) if !by_chance && all.standard_error < pairs.standard_error / 4.0 => all,
+        _ => Estimate { value: sum.value - most, ..pairs },
     }
+}
+
+/// Returns an estimate with an independent error added to its own.
+fn with_error(estimate: Estimate, error: f64) -> Estimate {
+    Estimate::new(estimate.value, estimate.standard_error.powi(2) + error.powi(2))
 }
 
 /// Estimates the distinct keys from the bits of all generations together, unless these are

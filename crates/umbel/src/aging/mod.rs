@@ -339,8 +339,8 @@ impl<'a> At<'a> {
         chain::contains_batch(&self.filter.head, self.filters(), keys)
     }
 
-    /// Returns statistics of the filter at that time. The estimate counts a key once for each
-    /// generation that holds it, so refreshed keys count more than once.
+    /// Returns statistics of the filter at that time. The estimate counts keys that were inserted
+    /// again once, as far as the generations can be told apart; its error covers the rest.
     pub fn stats(self) -> Stats {
         let (size, ring) = (self.filter.ring[0].link.size, self.filter.ring.len() as u64);
         let stats = Stats {
@@ -574,8 +574,6 @@ impl Filter for Aging {
         chain::contains_tile(self.at_current().filters(), tile)
     }
 
-    /// The estimate counts a key once for each generation that holds it, so refreshed keys count
-    /// more than once.
     fn stats(&self) -> Stats {
         self.at_current().stats()
     }

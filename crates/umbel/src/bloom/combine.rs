@@ -32,8 +32,6 @@ impl<L: Layout> Algebra for Bloom<L> {
     fn overlap(&self, other: &Bloom<L>) -> Result<Option<Overlap>> {
         Mismatch::refuse(self.mismatch(other))?;
         let union = self.words.count_union(&other.words);
-        let overlap =
-            self.layout.shape().overlap(self.words.count_ones(), other.words.count_ones(), union)?;
-        Ok(overlap.map(|overlap| overlap.with_insertions(self.head.inserted, other.head.inserted)))
+        self.layout.shape().overlap(self.words.count_ones(), other.words.count_ones(), union)
     }
 }

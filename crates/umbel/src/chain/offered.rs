@@ -6,7 +6,7 @@
 //! key that comes again is found or dropped again, so repeated keys make no difference.
 
 use super::Link;
-use crate::sizing::Estimate;
+use crate::sizing::estimate::{Estimate, discreteness};
 use crate::sizing::scalable::shape_rate;
 use std::iter::Sum;
 
@@ -24,10 +24,8 @@ pub(crate) struct Offered {
 impl Offered {
     /// Returns the estimate, if the share of dropped keys is known up to this error.
     pub fn estimate(self, share_error: f64) -> Estimate {
-        // The number of dropped keys is a whole number, which matters while it is small; see
-        // `sizing::estimate`.
-        let discreteness = (1000.0 * self.variance).min(2.0);
-        Estimate::new(self.keys, self.variance + discreteness + (self.slope * share_error).powi(2))
+        let dropping = self.variance + discreteness(self.variance);
+        Estimate::new(self.keys, dropping + (self.slope * share_error).powi(2))
     }
 }
 

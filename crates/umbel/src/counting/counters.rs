@@ -598,7 +598,6 @@ impl<R: Rule> Algebra for Counters<R> {
                 .for_each(|(value, used)| *used += u64::from(*value > 0));
         }
         let [ours, theirs, union] = used;
-        let overlap = self.shape().overlap(ours, theirs, union)?;
-        Ok(overlap.map(|overlap| overlap.with_insertions(self.head.inserted, other.head.inserted)))
+        self.shape().overlap(ours, theirs, union)
     }
 }

@@ -228,8 +228,7 @@ impl Literature {
     pub fn overlap(&self, other: &Literature) -> Result<Option<Overlap>> {
         Mismatch::refuse(self.mismatch(other))?;
         let union = self.words.count_union(&other.words);
-        let overlap = self.shape().overlap(self.words.count_ones(), other.words.count_ones(), union)?;
-        Ok(overlap.map(|overlap| overlap.with_insertions(self.inserted, other.inserted)))
+        self.shape().overlap(self.words.count_ones(), other.words.count_ones(), union)
     }
 
     /// Removes all keys.

@@ -14,7 +14,7 @@ use crate::chain::Offered;
 use crate::hash::Hasher;
 use crate::sizing::scalable::compound;
 use crate::sizing::{Cardinality, Estimate};
-use crate::{Stats, TILE};
+use crate::{Digest, Stats, TILE};
 
 /// The share of reported keys from which the stages are measured together. Below it, the difference
 /// is less than a tenth of the standard error.
@@ -99,7 +99,8 @@ impl Scalable {
         }
         // Only the difference that the dependence makes is taken from the sample: it varies less
         // than the shares themselves.
-        let share = |count: &u32| f64::from(*count) / (SAMPLE_TILES * TILE as u64) as f64;
+        let samples = (SAMPLE_TILES * TILE as u64) as f64;
+        let share = |count: &u32| f64::from(*count) / samples;
         let unrelated = shares(&each.iter().map(share).collect::<Vec<_>>());
         let differences = joint.iter().zip(unrelated).map(|(joint, unrelated)| share(joint) - unrelated);
         let measured = independent.iter().zip(differences).map(|(share, difference)| share + difference);
@@ -108,12 +109,11 @@ impl Scalable {
             *before = before.max(share.min(1.0));
             Some(*before)
         });
-        let samples = (SAMPLE_TILES * TILE as u64) as f64;
         Reported { shares: rising.collect(), error: all / (2.0 * samples).sqrt() }
     }
 
     /// Returns digests of keys that the filter was not given.
-    fn strangers(&self) -> impl Iterator<Item = Vec<crate::Digest>> {
+    fn strangers(&self) -> impl Iterator<Item = Vec<Digest>> {
         let hasher = Hasher::fast(SAMPLE_SEED);
         (0..SAMPLE_TILES).map(move |tile| {
             let first = tile * TILE as u64;

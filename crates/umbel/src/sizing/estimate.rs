@@ -112,9 +112,13 @@ impl Cardinality {
         }
     }
 
-    /// Limits the estimate to a range that the number of keys is known to be in.
+    /// Limits the estimate to a range that the number of keys is known to be in. A saturated filter
+    /// has an estimate only if the range is a single number.
     pub(crate) fn within(self, least: u64, most: Option<u64>) -> Cardinality {
         match self {
+            Cardinality::Saturated if most == Some(least) => {
+                Cardinality::Estimated(Estimate { value: least as f64, standard_error: 0.0 })
+            }
             Cardinality::Estimated(estimate) => Cardinality::Estimated(estimate.within(least, most)),
             Cardinality::Saturated => Cardinality::Saturated,
         }
@@ -164,28 +168,20 @@ pub struct Overlap {
     pub right_in_left: Estimate,
 }
 
-impl Overlap {
-    /// Limits the sizes of the two sets to those of sets that took this many insertions, if they
-    /// are known.
-    pub(crate) fn with_insertions(self, left: Option<u64>, right: Option<u64>) -> Overlap {
-        Overlap {
-            left: self.left.within(0, left),
-            right: self.right.within(0, right),
-            union: self.union.within(0, left.zip(right).map(|(left, right)| left.saturating_add(right))),
-            intersection: self.intersection.within(0, left.into_iter().chain(right).min()),
-            ..self
-        }
-    }
+/// The largest variance that the discreteness of a count adds to that of a normal law. With 2, at
+/// most one estimate in four thousand is more than four standard errors off, in filters of any size
+/// and load.
+const MAX_DISCRETENESS: f64 = 2.0;
+
+/// The factor by which discreteness raises a small variance. It makes the term vanish where events
+/// are rarer than those that four standard errors exclude anyway.
+const DISCRETENESS: f64 = 1000.0;
+
+/// Returns the variance to add to that of a count, because it is a whole number (see the module
+/// documentation).
+pub(crate) fn discreteness(variance: f64) -> f64 {
+    (DISCRETENESS * variance).clamp(0.0, MAX_DISCRETENESS)
 }
-
-/// The variance, in cells, that the discreteness of a number of cells adds to that of a normal law.
-/// Two cells leave one estimate in four thousand more than four standard errors off, in filters of
-/// any size and load.
-const MAX_EXTRA_CELLS: f64 = 2.0;
-
-/// The extra variance per expected coincidence of two keys. It makes the term vanish where
-/// coincidences are rarer than the events that four standard errors exclude anyway.
-const EXTRA_PER_COINCIDENCE: f64 = 1000.0;
 
 /// Where keys set bits, which is all that an estimate needs to know about a filter.
 ///
@@ -328,7 +324,7 @@ impl Shape {
     fn discreteness(self, load: f64, variance: f64) -> f64 {
         // By the derivative of the logarithm, one cell of m changes the load by e^c / m.
         let cell = (2.0 * load).exp() / self.cells();
-        MAX_EXTRA_CELLS.min(EXTRA_PER_COINCIDENCE * variance / cell) * cell
+        discreteness(variance / cell) * cell
     }
 
     /// Returns m times the covariance of the loads of two sets that share a load c (see the module
