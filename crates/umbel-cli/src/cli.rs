@@ -3,8 +3,8 @@
 use crate::args::headings;
 use crate::commands::{
     add, build, check, combine, compare, completions, convert, count, distinct, fold, grep, index, info, key,
-    lab, man, map, meta, net, password, plan, proxy, pull, push, remove, shard, similar, spell, top, uniq,
-    url, vault, why,
+    lab, man, map, meta, net, password, plan, proxy, pull, push, remove, resize, shard, similar, spell, top,
+    uniq, url, vault, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -49,6 +49,7 @@ pub enum Command {
     Compare(compare::Args),
     Convert(convert::Args),
     Fold(fold::Args),
+    Resize(resize::Args),
     Meta(meta::Args),
     Key(key::Args),
     Index(index::Args),
@@ -71,7 +72,7 @@ pub enum Command {
 /// The groups of commands in `umbel --help`, the main ones first.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Filters", &["build", "add", "check", "uniq", "remove", "why", "info", "plan"]),
-    ("Several filters", &["union", "intersect", "compare", "fold", "convert", "meta", "key"]),
+    ("Several filters", &["union", "intersect", "compare", "fold", "resize", "convert", "meta", "key"]),
     ("Values and counts", &["map", "count", "distinct", "top"]),
     ("Files and text", &["index", "grep", "spell", "similar"]),
     ("Security and networks", &["password", "url", "vault", "net"]),

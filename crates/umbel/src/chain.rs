@@ -16,7 +16,7 @@ use crate::arch::{Kernel, Simd};
 use crate::bloom::{AnyOf, Bits};
 use crate::file::FormatError;
 use crate::memory::{LINE_BYTES, Mover, relocate_box};
-use crate::sizing::{Cardinality, Given, MAX_KEYS, Shape, greatest, scalable};
+use crate::sizing::{Given, MAX_KEYS, Shape, greatest, scalable};
 use crate::structure::{Head, Parts, Probe, small};
 use crate::tile::{self, CHUNK, low_bits, ones};
 use crate::{
@@ -476,13 +476,14 @@ pub(crate) fn trace<'a>(
     Ok(false)
 }
 
-/// Returns `stats` with the cells, estimates and rates of these links added up.
-pub(crate) fn sum_up<'a>(stats: Stats, links: impl Iterator<Item = &'a Link>) -> Stats {
-    let parts: Vec<Stats> = links.map(|link| link.filter.stats()).collect();
+/// Returns `stats` with the cells and rates of these links added up.
+pub(crate) fn sum_up(stats: Stats, links: &[Stats]) -> Stats {
     Stats {
-        used_cells: parts.iter().map(|part| part.used_cells).sum(),
-        estimate: parts.iter().map(|part| part.estimate).sum::<Cardinality>(),
-        rate_now: scalable::compound(parts.iter().map(|part| part.rate_now)),
+        used_cells: links.iter().map(|link| link.used_cells).sum(),
+        rate_now: scalable::compound(links.iter().map(|link| link.rate_now)),
         ..stats
     }
 }
+
+mod offered;
+pub(crate) use offered::Offered;

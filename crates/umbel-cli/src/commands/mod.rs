@@ -25,6 +25,7 @@ pub mod proxy;
 pub mod pull;
 pub mod push;
 pub mod remove;
+pub mod resize;
 pub mod shard;
 pub mod similar;
 pub mod spell;
@@ -66,6 +67,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(args) => compare::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Fold(args) => fold::run(&args),
+        Command::Resize(args) => resize::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Push(args) => push::run(&args),
         Command::Pull(args) => pull::run(&args),

@@ -50,6 +50,7 @@ umbel build -o worse.umbel suspects.txt
 umbel build -o words.umbel words.txt
 umbel build --kind counting -o sessions.umbel ended.txt
 umbel build --kind counting -o stock.umbel sold.txt
+umbel build --kind quotient -n 1e6 -o quotient.umbel seen.txt
 umbel map build -o countries.umbel addresses.tsv
 umbel map build --mutable --values free,taken -o seats.umbel seats.tsv
 umbel count build -n 1e5 -o hosts.umbel hosts.txt

@@ -35,6 +35,7 @@ mod crash;
 mod csv;
 mod distinct;
 mod errors;
+mod estimates;
 mod examples;
 mod facts;
 mod full_disk;

@@ -446,13 +446,16 @@ impl<R: Rule> Filter for Counters<R> {
         let used_cells = cells.cells() - cells_of[0];
         let passing = sum(&|value| self.rule.share_passing(value)) / cells.cells() as f64;
         let stuck = sum(&|value| f64::from(u8::from(self.rule.is_stuck(value))));
+        // A key uses at most k cells, but a stuck cell may belong to a key that was removed.
+        let least = if stuck == 0.0 { used_cells.div_ceil(self.rule.hashes().into()) } else { 0 };
+        let estimate = self.shape().cardinality(used_cells).unwrap_or(Cardinality::Saturated);
         Stats {
             cells: cells.cells(),
             used_cells,
             bits: cells.bits(),
             hashes: self.rule.hashes(),
             bytes: cells.lines() * LINE_BYTES as u64,
-            estimate: self.shape().cardinality(used_cells).unwrap_or(Cardinality::Saturated),
+            estimate: estimate.within(least, self.head.inserted),
             rate_now: passing.powi(self.rule.hashes() as i32),
             details: vec![("bits per cell", cells.width().into()), ("stuck cells", stuck)],
             ..Stats::from_structure(self)

@@ -156,6 +156,7 @@ impl Literature {
     /// Measures how full the filter is, and the rate that follows.
     pub fn stats(&self) -> Stats {
         let (bits, hashes, set_bits) = (self.scheme.m(), self.scheme.k(), self.words.count_ones());
+        let estimate = self.shape().cardinality(set_bits).unwrap_or(Cardinality::Saturated);
         Stats {
             kind: self.kind(),
             cells: bits,
@@ -166,7 +167,8 @@ impl Literature {
             capacity: self.design.map(|design| design.capacity),
             rate_target: self.design.map(|design| design.rate),
             inserted: self.inserted,
-            estimate: self.shape().cardinality(set_bits).unwrap_or(Cardinality::Saturated),
+            // A key sets at most k bits.
+            estimate: estimate.within(set_bits.div_ceil(hashes.into()), self.inserted),
             rate_now: (set_bits as f64 / bits as f64).powi(hashes as i32),
             details: Vec::new(),
         }
