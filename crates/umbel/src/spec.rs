@@ -263,7 +263,8 @@ pub(crate) fn check_rate(
         (None, None, Some(k)) => format!("k = {k}"),
         _ => format!("m = {} bits", given.m.unwrap_or(bits)),
     };
-    let why = format!("n = {n} keys have a rate of {rate:.3e} with it; allow more bits or a higher rate");
+    let rate = Decimal::rounded(rate);
+    let why = format!("n = {n} keys have a rate of {rate} with it; allow more bits or a higher rate");
     Err(Error::contradiction(setting, format!("p = {}", Decimal(p)), why))
 }
 

@@ -127,11 +127,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// Returns the options that numbers on their own stand for: a share is a rate, and others are keys.
 fn with_options(numbers: &[String]) -> String {
     let option = |number: &String| match number::rate(number) {
-        Ok(_) => format!("-p {number}"),
-        Err(_) if number::count(number).is_ok() => format!("-n {number}"),
-        Err(_) => "-n 1e6 -p 1%".to_string(),
+        Ok(_) => Some(format!("-p {number}")),
+        Err(_) => number::count(number).is_ok().then(|| format!("-n {number}")),
     };
-    numbers.iter().take(2).map(option).collect::<Vec<_>>().join(" ")
+    let options: Option<Vec<String>> = numbers.iter().map(option).collect();
+    options.map_or("-n 1e6 -p 1%".to_string(), |options| options.join(" "))
 }
 
 impl Args {

@@ -134,6 +134,13 @@ pub(crate) fn greatest(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64)
 /// A number in a message, with an exponent where its decimals would be a row of zeros.
 pub(crate) struct Decimal(pub f64);
 
+impl Decimal {
+    /// Returns a number with four significant digits.
+    pub fn rounded(number: f64) -> Decimal {
+        Decimal(format!("{number:.3e}").parse().unwrap_or(number))
+    }
+}
+
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
@@ -216,6 +223,9 @@ mod tests {
         ] {
             assert_eq!(Decimal(number).to_string(), text);
         }
+        assert_eq!(Decimal::rounded(0.123456).to_string(), "0.1235");
+        assert_eq!(Decimal::rounded(1.23456e-9).to_string(), "1.235e-9");
+        assert_eq!(Decimal::rounded(1.0).to_string(), "1");
     }
 
     #[test]

@@ -189,9 +189,10 @@ impl Params {
             None => format!("n = {n} keys need at least {} bits, or a higher rate", planned.bits),
             Some(k) => {
                 let bits = fewest_bits(n, p, k)?;
+                let rate = Decimal::rounded(rate);
                 format!(
                     "n = {n} keys with k = {k} hash functions need at least {bits} bits; in these they have a rate of \
-                     {rate:.4}"
+                     {rate}"
                 )
             }
         };

@@ -134,9 +134,9 @@ impl Params {
                 let params = of(cells, n, k_or_best(cells, n)?)?;
                 p.map_or(Ok(()), check::rate)?;
                 if let Some(p) = p.filter(|p| params.rate > *p) {
+                    let rate = Decimal::rounded(params.rate);
                     let why = format!(
-                        "n = {n} keys in so few bits have a rate of {:.3e}; allow more bits",
-                        params.rate
+                        "n = {n} keys have a rate of {rate} with it; allow more bits or a higher rate"
                     );
                     return Err(Error::contradiction(
                         format!("m = {cells} bits"),
