@@ -8,7 +8,7 @@ use crate::commands::{
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::fmt::Display;
 
@@ -87,9 +87,23 @@ impl Cli {
         // only for help.
         let matches = Cli::command().try_get_matches().unwrap_or_else(|error| {
             let help = [ErrorKind::DisplayHelp, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
-            if help.contains(&error.kind()) { Cli::for_help().get_matches() } else { error.exit() }
+            if help.contains(&error.kind()) {
+                Cli::for_help().get_matches()
+            } else if is_negative_number(&error) {
+                Cli::for_negative_numbers().get_matches()
+            } else {
+                error.exit()
+            }
         });
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
+    /// Returns the commands with options that take negative numbers as values. No option has a use
+    /// for them, but its error is about the number.
+    fn for_negative_numbers() -> clap::Command {
+        let mut command = Cli::command();
+        command.build();
+        with_hyphen_values(command)
     }
 
     /// Returns the commands with the layout of their help.
@@ -99,6 +113,22 @@ impl Cli {
         let template = template(&command);
         command.help_template(template).mut_subcommands(with_help_last)
     }
+}
+
+/// Returns whether an argument was taken for an unknown option although it is a number.
+fn is_negative_number(error: &clap::Error) -> bool {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return false };
+    let number = argument.strip_prefix('-').unwrap_or_default();
+    error.kind() == ErrorKind::UnknownArgument && number.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// Lets the options of a built command take values that start with a hyphen.
+fn with_hyphen_values(command: clap::Command) -> clap::Command {
+    let allow = |arg: clap::Arg| match arg.get_action().takes_values() && !arg.is_positional() {
+        true => arg.allow_hyphen_values(true),
+        false => arg,
+    };
+    command.mut_args(allow).mut_subcommands(with_hyphen_values)
 }
 
 /// Returns the help of umbel itself. clap has no headings for groups of commands, and prints

@@ -1,7 +1,7 @@
 //! Options that take one of a few names: shells complete them, and the error for a wrong name lists
 //! them.
 
-use crate::filters::sketch_command;
+use crate::filters::{CellScheme, sketch_command};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::error::Error;
 use std::fmt::Display;
@@ -12,6 +12,7 @@ use umbel::hash::Strength;
 use umbel::kind::{Capabilities, Category};
 use umbel::literature::Family;
 use umbel::sizing::KPolicy;
+use umbel::space_code::Estimator;
 use umbel_net::attribution::Method;
 use umbel_net::flows::By;
 
@@ -93,6 +94,16 @@ pub fn policy() -> impl TypedValueParser<Value = KPolicy> {
 /// Parses the policy for counters that overflow.
 pub fn overflow() -> impl TypedValueParser<Value = Overflow> {
     one_of(&Overflow::ALL)
+}
+
+/// Parses the contents of a cell with increments.
+pub fn cell_scheme() -> impl TypedValueParser<Value = CellScheme> {
+    one_of(&CellScheme::ALL)
+}
+
+/// Parses the estimator of a multiset.
+pub fn estimator() -> impl TypedValueParser<Value = Estimator> {
+    one_of(&Estimator::ALL)
 }
 
 /// Parses any hash: a strength, or a family of the literature.

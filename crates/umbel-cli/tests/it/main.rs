@@ -82,6 +82,7 @@ mod similar;
 mod spell;
 mod streaming;
 mod terminal;
+mod textbook;
 mod top;
 mod traps;
 mod url;

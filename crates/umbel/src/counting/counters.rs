@@ -291,18 +291,19 @@ pub(super) fn full<R: Rule>() -> Error {
     Error::Full { kind: R::KIND, why: why.into() }
 }
 
-/// Adds the unit to an error about the size, which was requested in bits but is checked in cells of
+/// Translates an error about the size, which was requested as `m` bits but is checked in cells of
 /// `width` bits.
-pub(crate) fn in_cells(error: Error, width: u64) -> Error {
-    match error {
-        Error::Parameter { name: "m", got, needs } => {
+pub(crate) fn in_cells(error: Error, m: Option<u64>, width: u64) -> Error {
+    match (error, m) {
+        (Error::Parameter { name: "m", got, needs }, _) => {
             let needs = format!("{needs} (counted in counters of {width} bits)");
             Error::Parameter { name: "m", got, needs }
         }
-        Error::Contradiction { settings, why } => {
-            Error::Contradiction { settings, why: format!("{why} (counted in counters of {width} bits)") }
+        (Error::Contradiction { settings: [size, other], why }, Some(m)) if size.starts_with("m = ") => {
+            let why = why.replace(" bits", &format!(" counters of {width} bits"));
+            Error::contradiction(format!("m = {m} bits"), other, why)
         }
-        other => other,
+        (other, _) => other,
     }
 }
 

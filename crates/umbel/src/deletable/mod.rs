@@ -199,12 +199,12 @@ impl Deletable {
         let region_bits = spec.options().deletable.region_bits;
         let regions = Regions::new(region_bits)?;
         let share = spec.given().m.map(|m| sizing::deletable::filter_bits(m, region_bits)).transpose()?;
-        let params = spec.standard_part(share)?;
+        let (params, rate) = spec.standard_part(share)?;
         // A size set by the caller is kept, as in the standard filter.
         let stored = if share.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
         let layout = Standard::new(stored, params.hashes)?;
         let bits = params.bits + sizing::deletable::regions(params.bits, region_bits)?;
-        check_rate(&spec.given(), params.rate, params.capacity, bits, None)?;
+        check_rate(&spec.given(), rate, params.capacity, bits, None)?;
         let plan = spec.finish(Plan {
             kind: Kind::Deletable,
             capacity: params.capacity,
@@ -214,8 +214,8 @@ impl Deletable {
             hashes: params.hashes,
             // Lookups do not read the collision bits.
             lines_touched: params.hashes,
-            rate_asked: spec.given().p.unwrap_or(params.rate),
-            rate: params.rate,
+            rate_asked: spec.given().p.unwrap_or(rate),
+            rate,
         })?;
         Ok((layout, plan))
     }
