@@ -28,6 +28,7 @@ pub mod remove;
 pub mod shard;
 pub mod similar;
 pub mod spell;
+pub mod table;
 pub mod top;
 pub mod uniq;
 pub mod url;
@@ -47,6 +48,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Uniq(args) => uniq::run(&args),
         Command::Remove(args) => remove::run(&args),
         Command::Map(args) => map::run(&args),
+        Command::Table(args) => table::run(&args),
         Command::Index(args) => index::run(&args),
         Command::Grep(args) => grep::run(&args),
         Command::Password(args) => password::run(&args),

@@ -28,10 +28,8 @@ impl Changes {
     /// # Errors
     ///
     /// Fails if the key or the value is too long.
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        check_lengths(key, Some(value))?;
-        self.0.insert(key.to_vec(), Some(value.to_vec()));
-        Ok(())
+    pub fn put(&mut self, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Result<()> {
+        self.insert(key.into(), Some(value.into()))
     }
 
     /// Deletes a key, whether it exists or not.
@@ -39,9 +37,13 @@ impl Changes {
     /// # Errors
     ///
     /// Fails if the key is too long.
-    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
-        check_lengths(key, None)?;
-        self.0.insert(key.to_vec(), None);
+    pub fn delete(&mut self, key: impl Into<Vec<u8>>) -> Result<()> {
+        self.insert(key.into(), None)
+    }
+
+    fn insert(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) -> Result<()> {
+        check_lengths(&key, value.as_deref())?;
+        self.0.insert(key, value);
         Ok(())
     }
 

@@ -35,8 +35,19 @@ impl StoreFiles {
         Ok(files)
     }
 
+    /// Lists the files of a store. Fails if there is none in the folder.
+    pub fn check_store(folder: &Path) -> Result<StoreFiles> {
+        match StoreFiles::list(folder) {
+            Ok(files) if files.is_store() => Ok(files),
+            Err(Error::Io { source, .. }) if source.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io(folder, "read")(source))
+            }
+            _ => Err(Error::NoStore { path: folder.to_owned() }),
+        }
+    }
+
     /// Returns whether the folder holds a store, with or without entries.
-    pub fn is_store(&self) -> bool {
+    fn is_store(&self) -> bool {
         self.has_lock || !self.spans.is_empty() || !self.logs.is_empty()
     }
 

@@ -73,12 +73,9 @@ impl Reader {
     pub(super) fn load(folder: &Path, options: Options, access: Access) -> Result<(Reader, Option<Log>)> {
         // Fail now instead of at the first flush.
         umbel::Spec::new(1, options.rate).and_then(|spec| umbel::spec::plan(umbel::Kind::Blocked, &spec))?;
-        let files = match StoreFiles::list(folder) {
-            Ok(files) if files.is_store() || access == Access::Write => files,
-            Err(Error::Io { source, .. }) if source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io(folder, "read")(source));
-            }
-            _ => return Err(Error::NoStore { path: folder.to_owned() }),
+        let files = match access {
+            Access::Read => StoreFiles::check_store(folder)?,
+            Access::Write => StoreFiles::list(folder)?,
         };
         let newest_first = slot::open_all(folder, files.spans, &options, access)?;
         let mut reader = Reader {

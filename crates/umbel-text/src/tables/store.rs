@@ -1,5 +1,6 @@
 //! The side of a store that writes: changes, flushes and merges.
 
+use super::Options;
 use super::changes::{Changes, check_lengths};
 use super::folder::{self, StoreFiles};
 use super::log::Log;
@@ -7,7 +8,6 @@ use super::merge::{self, Merged, Source};
 use super::reader::{Access, Reader};
 use super::slot::{Slot, Span};
 use super::table::{self, Entry, Table};
-use super::Options;
 use crate::{Error, Result};
 use std::fs::{self, File};
 use std::ops::{Deref, Range};
@@ -57,6 +57,17 @@ impl Store {
         let (reader, log) = Reader::load(folder, options, Access::Write)?;
         let held = reader.memory.iter().map(|(key, value)| entry_bytes(key, value.as_deref())).sum();
         Ok(Store { reader, held, log, _lock: lock })
+    }
+
+    /// Opens a store that exists. Creates no folder and no store.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no store in the folder, and as [`Store::open`] does.
+    pub fn open_existing(folder: impl AsRef<Path>, options: Options) -> Result<Store> {
+        let folder = folder.as_ref();
+        StoreFiles::check_store(folder)?;
+        Store::open(folder, options)
     }
 
     /// Sets the value of a key.
