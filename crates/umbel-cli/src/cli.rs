@@ -2,9 +2,9 @@
 
 use crate::args::headings;
 use crate::commands::{
-    add, build, check, combine, compare, completions, convert, count, distinct, fold, grep, index, info, key,
-    lab, man, map, meta, net, password, plan, proxy, pull, push, remove, resize, shard, similar, spell, top,
-    uniq, url, vault, why,
+    add, build, check, combine, compare, completions, convert, count, distinct, fold, grep, hyphenate, index,
+    info, key, lab, man, map, meta, net, password, plan, proxy, pull, push, remove, resize, shard, similar,
+    spell, table, top, uniq, url, vault, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -17,7 +17,7 @@ use std::fmt::Display;
 /// A filter answers "certainly not" or "probably yes" to the question whether a key is in a set,
 /// and takes a few bits per key. `umbel build` makes a filter from the lines of files or a pipe,
 /// and `umbel check` prints the lines that may be in it. Other commands plan, describe and combine
-/// filters. `umbel map` stores values for keys, `umbel count` counts repeated lines, `umbel
+/// filters. `umbel map` and `umbel table` store values for keys, `umbel count` counts repeated lines, `umbel
 /// distinct` and `umbel top` summarise lines, and `umbel net` works on packets. Lines are bytes: a
 /// carriage return is part of the key unless --trim removes it.
 #[derive(Parser)]
@@ -39,6 +39,7 @@ pub enum Command {
     Uniq(uniq::Args),
     Remove(remove::Args),
     Map(map::Args),
+    Table(table::Args),
     Count(count::Args),
     Distinct(distinct::Args),
     Top(top::Args),
@@ -58,6 +59,7 @@ pub enum Command {
     Url(url::Args),
     Vault(vault::Args),
     Spell(spell::Args),
+    Hyphenate(hyphenate::Args),
     Similar(similar::Args),
     Net(net::Args),
     Proxy(proxy::Args),
@@ -73,8 +75,8 @@ pub enum Command {
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Filters", &["build", "add", "check", "uniq", "remove", "why", "info", "plan"]),
     ("Several filters", &["union", "intersect", "compare", "fold", "resize", "convert", "meta", "key"]),
-    ("Values and counts", &["map", "count", "distinct", "top"]),
-    ("Files and text", &["index", "grep", "spell", "similar"]),
+    ("Values and counts", &["map", "table", "count", "distinct", "top"]),
+    ("Files and text", &["index", "grep", "spell", "hyphenate", "similar"]),
     ("Security and networks", &["password", "url", "vault", "net"]),
     ("Servers", &["proxy", "push", "pull", "shard"]),
     ("About umbel", &["lab", "completions", "man"]),

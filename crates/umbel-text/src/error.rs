@@ -47,7 +47,7 @@ pub enum Error {
         /// The problem with the contents.
         problem: FormatError,
     },
-    /// A file of a vault, or an exact list of addresses, is not what was written.
+    /// A file of a vault or of a store, or an exact list of addresses, is not what was written.
     Damaged {
         /// The file.
         path: PathBuf,
@@ -77,6 +77,12 @@ pub enum Error {
         path: PathBuf,
     },
 
+    /// There is no store of tables in this directory.
+    NoStore {
+        /// The directory.
+        path: PathBuf,
+    },
+
     /// There is no vault in this directory.
     NoVault {
         /// The directory.
@@ -92,7 +98,7 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// A new vault cannot be created in a directory that holds other files.
+    /// A new vault or store cannot be created in a directory that holds other files.
     Occupied {
         /// The directory.
         path: PathBuf,
@@ -136,6 +142,12 @@ pub enum Error {
     /// A list holds hashes, but the filter holds words, and the words behind the hashes are
     /// unknown.
     HashesAmongWords,
+
+    /// A line of exceptions is not a word with hyphens.
+    NotAnException {
+        /// The number of the line, from 1.
+        line: u64,
+    },
 
     /// A text is not a web address.
     NotAnAddress(Invalid),
@@ -223,6 +235,10 @@ impl fmt::Display for Error {
                 write!(f, "cannot lock {}: another process has the store open", path.display())
             }
 
+            Error::NoStore { path } => {
+                write!(f, "there is no store of tables in {}: `umbel table put` makes one", path.display())
+            }
+
             Error::NoVault { path } => write!(f, "there is no vault in {}", path.display()),
             Error::HeaderLost { path } => {
                 write!(
@@ -233,7 +249,7 @@ impl fmt::Display for Error {
             }
             Error::VaultExists { path } => write!(f, "{} is a vault already", path.display()),
             Error::Occupied { path } => {
-                write!(f, "{} holds other files: a vault needs a directory of its own", path.display())
+                write!(f, "{} holds other files: name a directory that is empty or new", path.display())
             }
             Error::WrongPassphrase { path } => {
                 write!(f, "this passphrase does not open {}: nothing was changed", path.display())
@@ -267,6 +283,10 @@ impl fmt::Display for Error {
             Error::HashesAmongWords => f.write_str(
                 "it holds SHA-1 hashes, and the filter holds words: give the hashes first, or --sha1, and words are hashed too",
             ),
+
+            Error::NotAnException { line } => {
+                write!(f, "line {line} is not a word with hyphens where it may be broken, such as ta-ble")
+            }
 
             Error::NotAnAddress(_) => f.write_str("this is not a web address"),
             Error::NotAnExactList { path } => {
