@@ -17,7 +17,8 @@
 //! | [`vault`] | Which encrypted files contain a word? | decrypting a file in vain |
 //!
 //! Three modules serve the others: [`content`] recognises the format of a file and decompresses it,
-//! [`tokens`] splits text into words, and [`lines`] reads lines that may be secret and wipes them.
+//! [`tokens`] splits text into words, [`lines`] reads lines that may be secret and wipes them, and
+//! [`near_names`] finds names that resemble a wrong one.
 //!
 //! # Example
 //!
@@ -69,6 +70,7 @@ mod error;
 pub mod guard;
 pub mod index;
 pub mod lines;
+pub mod near_names;
 pub mod password;
 pub mod search;
 pub mod similarity;
