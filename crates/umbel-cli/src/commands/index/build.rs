@@ -3,8 +3,9 @@
 use super::report_made;
 use crate::args::{headings, number};
 use crate::filters::explain_exists;
+use crate::input;
 use crate::terminal::Progress;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel_text::index::{self, Options, Settings};
@@ -60,6 +61,10 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    // A wrong name is the likeliest mistake, and would lead to others below.
+    for root in &args.roots {
+        std::fs::symlink_metadata(root).with_context(|| format!("cannot open {}", input::name(root)))?;
+    }
     let usual = if args.substrings || args.grams.is_some() { Settings::SUBSTRINGS } else { Settings::WORDS };
     let settings = Settings {
         rate: args.rate.unwrap_or(usual.rate),
