@@ -60,6 +60,8 @@ const EXTENSION: &str = "epoch";
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
+    /// The folders that [`create`](Store::create) made, the outermost first.
+    created: Vec<PathBuf>,
 }
 
 /// The answer of a store to a query for an excerpt or a document.
@@ -101,8 +103,12 @@ impl Store {
     ///
     /// Fails if the folder cannot be created or read, or holds other files but no epoch.
     pub fn create(folder: impl Into<PathBuf>) -> Result<Store> {
-        let store = Store { folder: folder.into() };
-        fs::create_dir_all(&store.folder).map_err(Error::io(&store.folder, "create the folder"))?;
+        let mut store = Store { folder: folder.into(), created: Vec::new() };
+        let made = create_folders(&store.folder, &mut store.created);
+        if made.is_err() {
+            store.remove_if_empty();
+        }
+        made.map_err(Error::io(&store.folder, "create the folder"))?;
         let is_other = store.epochs()?.is_empty() && store.names()?.next().is_some();
         if is_other {
             return Err(Error::NotAStore { path: store.folder });
@@ -116,7 +122,7 @@ impl Store {
     ///
     /// Fails if the folder cannot be read or holds no epoch.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Store> {
-        let store = Store { folder: folder.into() };
+        let store = Store { folder: folder.into(), created: Vec::new() };
         if store.epochs()?.is_empty() {
             return Err(Error::EmptyStore { path: store.folder });
         }
@@ -130,6 +136,8 @@ impl Store {
     /// Fails if the file cannot be written, or no epoch number is left.
     pub fn add(&self, epoch: &Epoch) -> Result<PathBuf> {
         let bytes = epoch.to_bytes()?;
+        // Another recorder may have removed the folder because it had nothing to store.
+        fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder, "create the folder"))?;
         let last = self.epochs()?.pop().and_then(|path| number(&path)).unwrap_or(0);
         for number in last.saturating_add(1)..=u64::MAX {
             let path = self.folder.join(format!("{number:08}")).with_extension(EXTENSION);
@@ -142,6 +150,13 @@ impl Store {
             }
         }
         Err(Error::FullStore { path: self.folder.clone() })
+    }
+
+    /// Removes the folders that [`create`](Store::create) made, unless something is in them. Folders
+    /// that existed before stay.
+    pub fn remove_if_empty(&self) {
+        // A folder that is in use, or that cannot be removed, does no harm.
+        let _ = self.created.iter().rev().try_for_each(fs::remove_dir);
     }
 
     /// Returns the files of the epochs, ordered by number.
@@ -243,6 +258,24 @@ impl Store {
         let entries = fs::read_dir(&self.folder).map_err(Error::io(&self.folder, "open the store"))?;
         Ok(entries.filter_map(|entry| entry.ok().map(|entry| entry.path())))
     }
+}
+
+/// Creates a folder and those above it that are missing, and adds them to `created`, the outermost
+/// first.
+fn create_folders(folder: &Path, created: &mut Vec<PathBuf>) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = folder.parent() {
+        create_folders(parent, created)?;
+    }
+    match fs::create_dir(folder) {
+        Ok(()) => created.push(folder.to_owned()),
+        // Another process was faster, or the path ends with a dot.
+        Err(_) if folder.is_dir() => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 /// Returns the number in the name of an epoch's file.

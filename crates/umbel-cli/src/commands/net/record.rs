@@ -109,7 +109,7 @@ pub struct Args {
     #[arg(long, value_name = "NET", help_heading = headings::INPUT)]
     local: Vec<Prefix>,
 
-    /// Directory of the store, created if it does not exist
+    /// Directory of the store, created if it does not exist and there is something to record
     #[arg(short, long, value_name = "STORE", help_heading = headings::OUTPUT)]
     output: PathBuf,
 
@@ -138,7 +138,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let read = record(&captures, &mut recorder, &mut writer, &mut counts);
     // Save the epoch at hand even after an error.
     let saved = recorder.finish().map_err(Into::into).and_then(|epoch| writer.save(epoch));
-    if read.is_err() && writer.epochs > 0 {
+    if writer.epochs == 0 {
+        writer.store.remove_if_empty();
+    } else if read.is_err() {
         warn(format_args!("what was recorded before is in {}", args.output.display()));
     }
     read.and(saved)?;
