@@ -65,7 +65,9 @@ fn edits(letters: &[char], name: &str, limit: usize) -> Option<usize> {
     let name: Vec<char> = name.chars().take(MAX_COMPARED_CHARS + 1).collect();
     // A name of one or two letters is a few edits from any other.
     let is_short = letters.len() < 3;
-    if is_short || letters.len().max(name.len()) > MAX_COMPARED_CHARS || letters.len().abs_diff(name.len()) > limit
+    if is_short
+        || letters.len().max(name.len()) > MAX_COMPARED_CHARS
+        || letters.len().abs_diff(name.len()) > limit
     {
         return None;
     }
