@@ -1,9 +1,7 @@
 //! The report of `umbel net attribute --document`: which parts of a document passed, or left the
 //! network.
 
-use super::store_report::{
-    FoundPair, StoreReport, count, local_networks, pair_headings, probability, sum,
-};
+use super::store_report::{FoundPair, StoreReport, count, local_networks, pair_headings, probability, sum};
 use crate::report::Columns;
 use crate::terminal::output;
 use anyhow::{Result, bail};

@@ -16,6 +16,9 @@ pub struct ExcerptReport {
     expected_by_chance: f64,
     epochs_searched: usize,
     epochs_unread: usize,
+    /// The number of alignments that block filters excluded. Older programs do not send it.
+    #[serde(default)]
+    alignments_excluded: u64,
 }
 
 /// A pair that carried the excerpt.
@@ -44,6 +47,7 @@ impl ExcerptReport {
             expected_by_chance: sum(answer.searched.iter().map(|searched| searched.found.expected)),
             epochs_searched: answer.searched.len(),
             epochs_unread: answer.unread.len(),
+            alignments_excluded: answer.searched.iter().map(|searched| searched.found.excluded).sum(),
         }
     }
 
@@ -67,6 +71,7 @@ impl StoreReport for ExcerptReport {
         self.expected_by_chance += other.expected_by_chance;
         self.epochs_searched = self.epochs_searched.saturating_add(other.epochs_searched);
         self.epochs_unread = self.epochs_unread.saturating_add(other.epochs_unread);
+        self.alignments_excluded = self.alignments_excluded.saturating_add(other.alignments_excluded);
     }
 
     fn epochs(&self) -> (usize, usize) {

@@ -53,7 +53,12 @@ impl<'a> RemoteStore<'a> {
     /// # Errors
     ///
     /// Fails if ssh cannot be started, or if it prints nothing to standard output.
-    pub fn attribute(&self, ssh: &str, arguments: &[String], sought: &[u8]) -> Result<(Vec<u8>, Vec<String>)> {
+    pub fn attribute(
+        &self,
+        ssh: &str,
+        arguments: &[String],
+        sought: &[u8],
+    ) -> Result<(Vec<u8>, Vec<String>)> {
         let mut words = ssh.split_ascii_whitespace();
         let program = words.next().context("--ssh names no program")?;
         // No shell runs on this machine, but ssh hands the words to one on the other.

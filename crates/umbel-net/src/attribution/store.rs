@@ -10,14 +10,14 @@
 //! | bytes | contents |
 //! | --- | --- |
 //! | 8 | `UMBELPAS` |
-//! | 4, 4 | the version, 1, and the method: 0 block-based, 1 hierarchical, 2 winnowing |
+//! | 4, 4 | the version, 1, or 2 with a block filter, and the method: 0 block-based, 1 hierarchical, 2 winnowing |
 //! | 8 | the length of the file |
 //! | 8 each | the run and the number of the epoch in it; the bytes of a block; the number of independent winnowings; 1 if streams were reassembled; the first and the last time, in nanoseconds; the numbers of payloads, bytes, blocks, blocks of the longest payload, and payloads that are not listed |
-//! | 8 each | the number of local networks, and the sizes of the list of pairs, the offset filter (0 with winnowing) and the payload filter |
+//! | 8 each | the number of local networks, and the sizes of the list of pairs, the offset filter (0 with winnowing) and the payload filter; in version 2, also that of the block filter |
 //! | 8 | XXH3-64 of everything before |
 //! | 18 each | local networks: the family, 4 or 6; the length; 16 bytes of address, those of IPv4 first |
 //! | | the list of pairs |
-//! | | the offset filter and the payload filter, as filter files |
+//! | | the offset filter, the payload filter and, in version 2, the block filter, as filter files |
 //! | 8 | XXH3-64 of everything before |
 //!
 //! The list of pairs begins with three numbers in LEB128 (seven bits per byte, lowest first): the
@@ -39,11 +39,13 @@
 //! the digest of 34 bytes: for the source and the destination, the family (4 or 6, or 0 if not
 //! listed) and 16 bytes of address.
 //!
+//! The block filter holds the digests of blocks as they are.
+//!
 //! With [winnowing](crate::payload::winnowing), the record is the digest of a block under the seed
 //! that is the run, salted with the number of the epoch, and with the pair.
 
 use super::chain::Chain;
-use super::format::{EpochHeader, HEADER_BYTES};
+use super::format::{EpochHeader, MAX_HEADER_BYTES};
 use super::{Epoch, EpochInfo, ExcerptFindings, Parts};
 use crate::capture::Timestamp;
 use crate::network::Prefix;
@@ -356,7 +358,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<EpochInfo> {
     let file = open(path)?;
     let length = file.metadata().map_err(Error::io(path, "read"))?.len();
     let mut head = Vec::new();
-    file.take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(Error::io(path, "read"))?;
+    file.take(MAX_HEADER_BYTES as u64).read_to_end(&mut head).map_err(Error::io(path, "read"))?;
     Ok(EpochHeader::read(&head, length).map_err(|error| error.at(path))?.about)
 }
 

@@ -6,6 +6,7 @@ use crate::filters::explain_exists;
 use crate::input;
 use crate::terminal::Progress;
 use anyhow::{Context, Result, bail};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel_text::index::{self, Options, Settings};
@@ -61,10 +62,6 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    // A wrong name is the likeliest mistake, and would lead to others below.
-    for root in &args.roots {
-        std::fs::symlink_metadata(root).with_context(|| format!("cannot open {}", input::name(root)))?;
-    }
     let usual = if args.substrings || args.grams.is_some() { Settings::SUBSTRINGS } else { Settings::WORDS };
     let settings = Settings {
         rate: args.rate.unwrap_or(usual.rate),
@@ -77,7 +74,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             Some(path) => path,
             None => bail!("the index of {} would have no name: give one with -o", root.display()),
         },
-        _ => bail!("name the index with -o: only one directory has an index beside it"),
+        (None, roots) => {
+            // A wrong name is likelier than a missing option.
+            for root in roots {
+                fs::symlink_metadata(root).with_context(|| format!("cannot open {}", input::name(root)))?;
+            }
+            bail!("name the index with -o: only one directory has an index beside it")
+        }
     };
     let options = Options { create_new: !args.force, ..Options::default() };
     let progress = Progress::of_bytes(options.bytes.clone(), None);
@@ -89,5 +92,5 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// Returns a directory by its own name, even if it was given as `..`.
 fn named(root: &Path) -> Result<PathBuf> {
     let absolute = std::path::absolute(root)?;
-    Ok(if absolute.file_name().is_some() { absolute } else { std::fs::canonicalize(root)? })
+    Ok(if absolute.file_name().is_some() { absolute } else { fs::canonicalize(root)? })
 }

@@ -48,7 +48,10 @@ fn check_index(index: &Path) -> Result<()> {
     if index.is_dir() {
         match index::default_index(index).filter(|beside| beside.exists()) {
             Some(beside) => {
-                bail!("{shown} is a directory: its index is {0}, as in `umbel index update {0}`", beside.display())
+                bail!(
+                    "{shown} is a directory: its index is {0}, as in `umbel index update {0}`",
+                    beside.display()
+                )
             }
             None => bail!("{shown} is a directory without an index: `umbel index build {shown}` makes one"),
         }

@@ -179,11 +179,13 @@ fn search_there<R: StoreReport>(
 ) -> Result<R> {
     let name = input::name(store);
     let failed = || format!("cannot search {name}");
-    let (answer, messages) = remote.attribute(&args.ssh, &args.remote_arguments(), sought).with_context(failed)?;
+    let (answer, messages) =
+        remote.attribute(&args.ssh, &args.remote_arguments(), sought).with_context(failed)?;
     for message in messages {
         warn(format_args!("{name}: {message}"));
     }
-    let report: R = serde_json::from_slice(&answer).context("the answer is not that of umbel").with_context(failed)?;
+    let report: R =
+        serde_json::from_slice(&answer).context("the answer is not that of umbel").with_context(failed)?;
     report.check(sought.len()).with_context(failed)?;
     Ok(report)
 }
@@ -215,7 +217,8 @@ impl Args {
         let refused = answer.unread.iter().filter(is_refusal);
         if let Some(last) = refused.clone().next_back() {
             // All epochs that were recorded in the same way refuse with the same error.
-            let place = if self.has_several() { format!(" of {}", input::name(store)) } else { String::new() };
+            let place =
+                if self.has_several() { format!(" of {}", input::name(store)) } else { String::new() };
             warn(format_args!("{}{place} left out: {:#}", count(refused.count(), "epoch"), last.error));
         }
     }

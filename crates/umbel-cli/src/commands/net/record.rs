@@ -96,6 +96,11 @@ pub struct Args {
     )]
     pairs: u64,
 
+    /// Also record each block without its number, in an eighth of the filters' memory, so that
+    /// `attribute` excludes most texts that were not sent with fewer lookups
+    #[arg(long, help_heading = headings::FILTER)]
+    block_digest: bool,
+
     /// Derive all seeds from this number [default: random]
     #[arg(long, value_name = "N", help_heading = headings::FILTER)]
     seed: Option<u64>,
@@ -133,7 +138,8 @@ fn epoch_length(text: &str) -> Result<EpochLength, String> {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let captures = resolve(&args.captures)?;
     let mut recorder = Recorder::new(args.settings(), args.seed()?)?;
-    let mut writer = EpochWriter { store: Store::create(&args.output)?, epochs: 0, bytes: 0 };
+    let mut writer =
+        EpochWriter { store: Store::create(&args.output)?, epochs: 0, bytes: 0, block_digest_bytes: 0 };
     let mut counts = Vec::new();
     let read = record(&captures, &mut recorder, &mut writer, &mut counts);
     // Save the epoch at hand even after an error.
@@ -195,6 +201,7 @@ impl Args {
             local: self.local.clone(),
             instances: self.instances.unwrap_or(settings.instances),
             method: self.method,
+            block_digest: self.block_digest,
         }
     }
 
@@ -213,6 +220,8 @@ struct EpochWriter {
     store: Store,
     epochs: u64,
     bytes: u64,
+    /// The size of the block filters.
+    block_digest_bytes: u64,
 }
 
 impl EpochWriter {
@@ -221,6 +230,7 @@ impl EpochWriter {
         let path = self.store.add(&epoch)?;
         self.epochs += 1;
         self.bytes += path.metadata().with_context(|| format!("cannot examine {}", path.display()))?.len();
+        self.block_digest_bytes += epoch.block_filter().map_or(0, |filter| filter.stats().bytes);
         let unlisted = epoch.about().unlisted;
         if unlisted > 0 {
             warn(format_args!(
@@ -244,6 +254,7 @@ fn report(args: &Args, recorder: &Recorder, writer: &EpochWriter, counts: &[Coun
             "packets": packets, "skipped": skipped, "payloads": payloads, "payload_bytes": bytes, "blocks": blocks,
             "short_payloads": short, "unlisted_payloads": unlisted, "clock_backwards": backwards,
             "epochs": writer.epochs, "store_bytes": writer.bytes, "share": share,
+            "block_digest_bytes": args.block_digest.then_some(writer.block_digest_bytes),
             "streams": streams.map(|counts| json!({
                 "streams": counts.streams, "gaps": counts.gaps, "missing_bytes": counts.missing,
                 "repeated_bytes": counts.repeated, "evicted": counts.evicted,
@@ -263,5 +274,8 @@ fn report(args: &Args, recorder: &Recorder, writer: &EpochWriter, counts: &[Coun
     rows.add("blocks", blocks);
     rows.add("epochs", writer.epochs);
     rows.add("store", format!("{}, {} of the payload", size(writer.bytes), percent(share)));
+    if args.block_digest {
+        rows.add("block digest", format!("{} of the store", size(writer.block_digest_bytes)));
+    }
     output::text(rows)
 }
