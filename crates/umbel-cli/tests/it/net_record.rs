@@ -236,7 +236,7 @@ fn a_capture_cut_in_the_middle_is_recorded_up_to_the_cut() {
 }
 
 #[test]
-fn a_recording_without_an_epoch_leaves_no_folder() {
+fn a_recording_that_fails_or_reads_no_frame_leaves_no_folder() {
     let shell = Shell::new();
     shell.write("empty", "");
     shell.write("garbage", "this is no capture\n");

@@ -140,7 +140,7 @@ fn hosts_files_and_rules_that_name_a_host_are_understood() {
         shell.run(&["url", "check", "hosts.urls", &format!("http://{host}/page")]).code(1);
     }
     for host in ["localhost", "broadcasthost", "ip6-loopback", "0.0.0.0", "127.0.0.1", "note.example"] {
-        shell.run(&["url", "check", "hosts.urls", host]).ok();
+        shell.run(&["url", "check", "hosts.urls", &format!("http://{host}/")]).ok();
     }
     shell.write(
         "rules",

@@ -114,7 +114,7 @@ pub struct Args {
     #[arg(long, value_name = "NET", help_heading = headings::INPUT)]
     local: Vec<Prefix>,
 
-    /// Directory of the store, created if it does not exist and there is something to record
+    /// Directory of the store, created if it does not exist
     #[arg(short, long, value_name = "STORE", help_heading = headings::OUTPUT)]
     output: PathBuf,
 
@@ -144,10 +144,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let read = record(&captures, &mut recorder, &mut writer, &mut counts);
     // Save the epoch at hand even after an error.
     let saved = recorder.finish().map_err(Into::into).and_then(|epoch| writer.save(epoch));
-    if writer.epochs == 0 {
-        writer.store.remove_if_empty();
-    } else if read.is_err() {
+    let is_failure = read.is_err() || saved.is_err();
+    if writer.epochs > 0 && read.is_err() {
         warn(format_args!("what was recorded before is in {}", args.output.display()));
+    } else if is_failure || counts.iter().all(|counts| counts.frames == 0) {
+        writer.store.remove_if_empty();
     }
     read.and(saved)?;
     report(args, &recorder, &writer, &counts)?;
