@@ -1,6 +1,7 @@
 //! The error type of this crate.
 
 use crate::address::Invalid;
+use crate::password::Algorithm;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 use umbel::file::FormatError;
@@ -133,15 +134,31 @@ pub enum Error {
         /// The number of the line, from 1. `None` in the middle of a large file, where lines are
         /// not counted.
         line: Option<u64>,
+        /// The algorithm of the lines before it, if there are any.
+        algorithm: Option<Algorithm>,
+    },
+    /// A list of hashes has a hash of another algorithm.
+    MixedHashes {
+        /// The number of the line, as in [`NotAHash`](Error::NotAHash).
+        line: Option<u64>,
+        /// The algorithm of the other lines.
+        algorithm: Algorithm,
+    },
+    /// A list holds hashes of another algorithm than the filter.
+    OtherHashes {
+        /// The algorithm of the list.
+        found: Algorithm,
+        /// The algorithm of the filter.
+        wanted: Algorithm,
     },
     /// A text is not the first five digits of a hash.
     NotAPrefix,
-    /// A list appears to hold neither words nor SHA-1 hashes. The clause says what it holds
+    /// A list appears to hold neither words nor hashes of one known algorithm. The clause says what it holds
     /// instead.
     NotWords(&'static str),
     /// A list holds hashes, but the filter holds words, and the words behind the hashes are
     /// unknown.
-    HashesAmongWords,
+    HashesAmongWords(Algorithm),
 
     /// A line of exceptions is not a word with hyphens.
     NotAnException {
@@ -271,17 +288,32 @@ impl fmt::Display for Error {
                     "its metadata has {name} = {value:?}, which is not understood: a newer umbel made it, or somebody changed it"
                 )
             }
-            Error::NotAHash { line } => {
-                match line {
-                    Some(line) => write!(f, "line {line}"),
-                    None => f.write_str("a line"),
+            Error::NotAHash { line, algorithm } => {
+                write_line(f, *line)?;
+                match algorithm {
+                    Some(algorithm) => {
+                        let (article, digits) = (article(*algorithm), algorithm.digits());
+                        write!(f, " is not {article} {algorithm} hash of {digits} hexadecimal digits")
+                    }
+                    None => f.write_str(
+                        " is neither a SHA-1 hash of 40 hexadecimal digits nor an NTLM hash of 32",
+                    ),
                 }?;
-                f.write_str(" is not a SHA-1 hash of 40 hexadecimal digits, with or without :COUNT")
+                f.write_str(", with or without :COUNT")
             }
+            Error::MixedHashes { line, algorithm } => {
+                write_line(f, *line)?;
+                write!(f, " is a hash of another kind than the {algorithm} hashes before it: give each kind a list of its own")
+            }
+            Error::OtherHashes { found, wanted } => write!(
+                f,
+                "it holds {found} hashes, and the filter holds {wanted} hashes: build a filter for each kind"
+            ),
             Error::NotAPrefix => f.write_str("a prefix has 5 hexadecimal digits"),
             Error::NotWords(what) => write!(f, "{what}: use --words if they are words"),
-            Error::HashesAmongWords => f.write_str(
-                "it holds SHA-1 hashes, and the filter holds words: give the hashes first, or --sha1, and words are hashed too",
+            Error::HashesAmongWords(algorithm) => write!(
+                f,
+                "it holds {algorithm} hashes, and the filter holds words: give the hashes first, and words are hashed too"
             ),
 
             Error::NotAnException { line } => {
@@ -312,5 +344,20 @@ impl std::error::Error for Error {
             Error::NotAnAddress(why) => Some(why),
             _ => None,
         }
+    }
+}
+
+/// Writes the subject of an error about a line.
+fn write_line(f: &mut fmt::Formatter<'_>, line: Option<u64>) -> fmt::Result {
+    match line {
+        Some(line) => write!(f, "line {line}"),
+        None => f.write_str("a line"),
+    }
+}
+
+fn article(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::Sha1 => "a",
+        Algorithm::Ntlm => "an",
     }
 }

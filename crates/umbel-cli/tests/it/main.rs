@@ -44,6 +44,7 @@ mod grep;
 mod growing;
 mod hyphenate;
 mod index;
+mod keys;
 mod kinds;
 mod lab;
 mod lab_fpr;
@@ -62,6 +63,7 @@ mod net_record;
 mod net_scan;
 mod net_scan_streams;
 mod net_simulate;
+mod net_stores;
 mod net_trace;
 #[cfg(target_os = "linux")]
 mod net_trace_network;

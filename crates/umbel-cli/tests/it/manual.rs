@@ -3,7 +3,7 @@
 use crate::shell::Shell;
 
 /// Every command.
-pub const COMMANDS: [&str; 34] = [
+pub const COMMANDS: [&str; 37] = [
     "build",
     "proxy",
     "push",
@@ -26,6 +26,7 @@ pub const COMMANDS: [&str; 34] = [
     "compare",
     "convert",
     "fold",
+    "resize",
     "meta",
     "key",
     "index",

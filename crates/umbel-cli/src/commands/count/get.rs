@@ -2,7 +2,7 @@
 
 use crate::args::{headings, names};
 use crate::filters::{Secrets, check_whole};
-use crate::input::{InputArgs, Records, explain_swapped};
+use crate::input::{KeyedInputArgs, Records, explain_swapped};
 use crate::pipeline::Select;
 use anyhow::Result;
 use std::io::Write;
@@ -21,6 +21,7 @@ use umbel::space_code::{Estimator, Multiplicity};
 /// exit code is 0 if a key may have been recorded, 1 if none was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  umbel count get hosts.umbel --key 192.0.2.7 --key 192.0.2.8
   umbel count get hosts.umbel suspects.txt
   umbel count get --estimator mle hosts.umbel suspects.txt
   umbel count get hosts.umbel suspects.txt | sort -t \"$(printf '\\t')\" -k 2rn")]
@@ -30,7 +31,7 @@ pub struct Args {
     counts: PathBuf,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: KeyedInputArgs,
 
     #[command(flatten)]
     secrets: Secrets,
