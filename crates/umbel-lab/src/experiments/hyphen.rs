@@ -287,20 +287,3 @@ const STEMS: &str = "account act answer arm balance band bank bear bend bind bir
     temper tender test theater thought thread thunder ticket timber title tower town track trade traffic train travel treat treaty \
     tribe trouble trust tunnel turn twist union unit value vapor vessel victor village violet vision voice vote wagon wander warm watch \
     water weather weight west wheel whisper white wild window winter wire witness wonder wood word work world worth write yellow young";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn all_patterns_agree_with_the_crate_apart_from_its_exceptions() {
-        let dictionary = Dictionary::from_embedded(Language::EnglishUS).unwrap();
-        let exception = |word: &String| dictionary.exceptions.0.contains_key(word);
-        let words: Vec<String> = composed().into_iter().step_by(11).chain(["hyphenation".into()]).collect();
-        for word in words.iter().filter(|word| !exception(word)) {
-            assert_eq!(by_rule(&dictionary, word, ALL), dictionary.opportunities(word), "{word}");
-        }
-        assert_eq!(by_rule(&dictionary, "hyphenation", ALL), [2, 6]);
-        assert!(words.len() > 10_000);
-    }
-}
