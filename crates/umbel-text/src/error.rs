@@ -143,6 +143,12 @@ pub enum Error {
     /// unknown.
     HashesAmongWords,
 
+    /// A line of exceptions is not a word with hyphens.
+    NotAnException {
+        /// The number of the line, from 1.
+        line: u64,
+    },
+
     /// A text is not a web address.
     NotAnAddress(Invalid),
     /// A file is not an exact list of addresses.
@@ -277,6 +283,10 @@ impl fmt::Display for Error {
             Error::HashesAmongWords => f.write_str(
                 "it holds SHA-1 hashes, and the filter holds words: give the hashes first, or --sha1, and words are hashed too",
             ),
+
+            Error::NotAnException { line } => {
+                write!(f, "line {line} is not a word with hyphens where it may be broken, such as ta-ble")
+            }
 
             Error::NotAnAddress(_) => f.write_str("this is not a web address"),
             Error::NotAnExactList { path } => {
