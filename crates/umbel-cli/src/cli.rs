@@ -2,9 +2,9 @@
 
 use crate::args::headings;
 use crate::commands::{
-    add, build, check, combine, compare, completions, convert, count, distinct, fold, grep, index, info, key,
-    lab, man, map, meta, net, password, plan, proxy, pull, push, remove, shard, similar, spell, table, top,
-    uniq, url, vault, why,
+    add, build, check, combine, compare, completions, convert, count, distinct, fold, grep, hyphenate, index,
+    info, key, lab, man, map, meta, net, password, plan, proxy, pull, push, remove, shard, similar, spell,
+    table, top, uniq, url, vault, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -58,6 +58,7 @@ pub enum Command {
     Url(url::Args),
     Vault(vault::Args),
     Spell(spell::Args),
+    Hyphenate(hyphenate::Args),
     Similar(similar::Args),
     Net(net::Args),
     Proxy(proxy::Args),
@@ -74,7 +75,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Filters", &["build", "add", "check", "uniq", "remove", "why", "info", "plan"]),
     ("Several filters", &["union", "intersect", "compare", "fold", "convert", "meta", "key"]),
     ("Values and counts", &["map", "table", "count", "distinct", "top"]),
-    ("Files and text", &["index", "grep", "spell", "similar"]),
+    ("Files and text", &["index", "grep", "spell", "hyphenate", "similar"]),
     ("Security and networks", &["password", "url", "vault", "net"]),
     ("Servers", &["proxy", "push", "pull", "shard"]),
     ("About umbel", &["lab", "completions", "man"]),

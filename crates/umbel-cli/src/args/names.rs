@@ -14,6 +14,7 @@ use umbel::literature::Family;
 use umbel::sizing::KPolicy;
 use umbel_net::attribution::Method;
 use umbel_net::flows::By;
+use umbel_text::hyphenation::Language;
 
 /// Parses a kind that is planned for a number of keys: any but a sketch.
 pub fn planned_kind() -> impl TypedValueParser<Value = Kind> {
@@ -45,6 +46,11 @@ pub fn flow_key() -> impl TypedValueParser<Value = By> {
 /// Parses the method of recording payloads.
 pub fn method() -> impl TypedValueParser<Value = Method> {
     one_of(&Method::ALL)
+}
+
+/// Parses a language whose words can be hyphenated.
+pub fn hyphenated_language() -> impl TypedValueParser<Value = Language> {
+    one_of(&Language::ALL)
 }
 
 /// Returns the kinds of a category.

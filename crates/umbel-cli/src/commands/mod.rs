@@ -11,6 +11,7 @@ pub mod count;
 pub mod distinct;
 pub mod fold;
 pub mod grep;
+pub mod hyphenate;
 pub mod index;
 pub mod info;
 pub mod key;
@@ -55,6 +56,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Url(args) => url::run(&args),
         Command::Vault(args) => vault::run(&args),
         Command::Spell(args) => spell::run(&args),
+        Command::Hyphenate(args) => hyphenate::run(&args),
         Command::Similar(args) => similar::run(&args),
         Command::Net(args) => net::run(&args),
         Command::Lab(args) => lab::run(&args),

@@ -10,7 +10,7 @@ mod stats;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Store keys and values in sorted tables on disk, with a filter for each.
+/// Store keys and values on disk, in sorted tables with filters.
 ///
 /// A store is a directory of sorted tables that never change. Each `put` or `delete` adds a table,
 /// and newer tables hide older ones. A lookup queries the filter of each table and reads only those
