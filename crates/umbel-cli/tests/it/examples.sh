@@ -25,6 +25,8 @@ cp access.log plans.pdf
 sed 's/ .*/\tNL/' access.log > addresses.tsv
 sed 's/ .*/\t7/' access.log | gzip > scores.tsv.gz
 printf '14C\tfree\n14D\ttaken\n' > seats.tsv
+printf 'apple\t0.80\nmelon\t3\n1\t2\n' > prices.tsv
+printf 'apple\nnuts\n' > shopping.txt
 printf '14C\ttaken\n' > changes.tsv
 printf 'connection timeout\ndisk full\n' > logs/a.log
 printf 'Warning: refused\n' > logs/b.log
@@ -50,6 +52,7 @@ umbel build --kind counting -o sessions.umbel ended.txt
 umbel build --kind counting -o stock.umbel sold.txt
 umbel map build -o countries.umbel addresses.tsv
 umbel map build --mutable --values free,taken -o seats.umbel seats.tsv
+umbel table put prices prices.tsv
 umbel count build -n 1e5 -o hosts.umbel hosts.txt
 umbel distinct -o monday.umbel monday.txt
 umbel distinct -o tuesday.umbel tuesday.txt

@@ -88,7 +88,7 @@ impl Language {
     fn exceptions(self) -> &'static str {
         match self {
             Language::English => include_str!("data/en.exceptions"),
-            // The patterns were made from a list of words that they all hyphenate correctly.
+            // None are published for these patterns.
             Language::German => "",
         }
     }

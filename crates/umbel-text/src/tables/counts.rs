@@ -1,5 +1,5 @@
-//! Counts of lookups: those of a process, and their total in a file. The [store](super) documents
-//! the format.
+//! Counts of lookups: those of a process, and their total in a file. `docs/tables.md` describes the
+//! format.
 
 use crate::{Error, Result};
 use std::fs::File;

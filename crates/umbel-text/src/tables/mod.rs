@@ -80,33 +80,8 @@
 //!
 //! # The files
 //!
-//! A table `00000003-00000005.table` holds the entries of tables 3 to 5. All numbers are
-//! little-endian:
-//!
-//! | bytes | content |
-//! | --- | --- |
-//! | 8 | `UMBELTAB` |
-//! | 4, 4 | the version, 1, and 0 |
-//! | 8 | the length of the file |
-//! | 8 each | the first and the last table number, the number of entries, the number of deleted ones, the bytes of the blocks and of the index |
-//! | 8 | XXH3-64 of all bytes before |
-//! | | blocks of 4096 bytes or a little more: entries in the order of their keys, then their XXH3-64, seeded with the number of the block, from 0 |
-//! | | the index: for each block the length of its first key, that key, and the length of the block; then the XXH3-64 of all this |
-//! | | the filter, as a filter file |
-//!
-//! An entry is the length of the key, the length of the value plus 1 (0 for a deleted key), the
-//! key, and the value. Lengths in entries and in the index are LEB128: seven bits in a byte, the
-//! lowest first.
-//!
-//! A log `00000006.log`, which will become table 6, starts with `UMBELLOG`, the version as above,
-//! the number in 8 bytes, and the XXH3-64 of these. Then come the records. A record is the length
-//! of the key and the length of the value plus 1 in 4 bytes each, the XXH3-64 of key and value, the
-//! XXH3-64 of these 16 bytes, the key, and the value. Both sums are seeded with the record's offset
-//! in the file.
-//!
-//! The file `counts`, which [`Reader::record`] writes, starts with `UMBELCNT` and the version as
-//! above. Then come the numbers of lookups, of tables skipped, of tables read and of those read in
-//! vain, in 8 bytes each, and the XXH3-64 of all bytes before. The file `lock` is empty.
+//! A store has tables, at most one log, the total of its lookups, and an empty file that is locked.
+//! The page `docs/tables.md` of the repository describes them byte by byte.
 
 mod changes;
 mod counts;

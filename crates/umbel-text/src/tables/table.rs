@@ -1,4 +1,4 @@
-//! A sorted table on disk: encoding, and the lookup of one key. The [store](super) documents the
+//! A sorted table on disk: encoding, and the lookup of one key. `docs/tables.md` describes the
 //! format.
 
 use super::{Options, Span};
