@@ -97,7 +97,7 @@ fn kinds_without_bits_and_hashes_name_the_options_to_use_instead() {
     {
         for size in ["-m 1000 -k 3", "-m 1000", "-k 3"] {
             let answer = shell.pipe(&format!("build --kind {kind} {size} -o f"), "a\n");
-            answer.refused(&[kind, instead, "--max-bytes"]);
+            answer.refused(&[kind, "instead of m bits and k hash functions", instead, "--max-bytes"]);
         }
     }
     for kind in ["scalable", "aging"] {
