@@ -43,7 +43,7 @@ impl LiteratureBuilder<'_> {
             let capacity = self.count(|_| Ok(()), |()| Ok(()))?;
             return ParallelFill::filled(self.empty(Some(capacity))?, self.input);
         }
-        let mut spool = KeySpool::new();
+        let mut spool = KeySpool::new(MEMORY_BYTES);
         let capacity = self.count(|records| Ok(records.to_keys()?), |keys| spool.push(&keys.keys()?))?;
         let mut filter = self.empty(Some(capacity))?;
         spool.for_each(|key| Ok(filter.insert(key).map(drop)?))?;
@@ -91,12 +91,13 @@ struct KeySpool {
 }
 
 impl KeySpool {
-    fn new() -> KeySpool {
-        KeySpool { file: BufWriter::new(tempfile::spooled_tempfile(MEMORY_BYTES)), count: 0 }
+    /// Returns an empty spool that holds this many bytes in memory.
+    fn new(memory_bytes: usize) -> KeySpool {
+        KeySpool { file: BufWriter::new(tempfile::spooled_tempfile(memory_bytes)), count: 0 }
     }
 
     /// Appends keys.
-    fn push(&mut self, keys: &impl Batch) -> Result<()> {
+    fn push(&mut self, keys: &(impl Batch + ?Sized)) -> Result<()> {
         self.count += keys.len() as u64;
         let mut write = |key: &[u8]| {
             // A block of lines, and with it a key, has fewer than 2^32 bytes.
@@ -122,11 +123,31 @@ impl KeySpool {
         for _ in 0..self.count {
             let mut length = [0; 4];
             file.read_exact(&mut length).context(READ_BACK)?;
-            key.clear();
-            let length = u64::from(u32::from_le_bytes(length));
-            file.by_ref().take(length).read_to_end(&mut key).context(READ_BACK)?;
+            key.resize(u32::from_le_bytes(length) as usize, 0);
+            file.read_exact(&mut key).context(READ_BACK)?;
             visit(&key)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_read_back_in_order_from_memory_and_from_disk() {
+        let keys: Vec<Vec<u8>> = (0..5000u32).map(|key| vec![key as u8; key as usize % 50]).collect();
+        for memory_bytes in [1000, MEMORY_BYTES] {
+            let mut spool = KeySpool::new(memory_bytes);
+            keys.chunks(700).for_each(|piece| spool.push(piece).unwrap());
+            let mut expected = keys.iter();
+            let compare = |key: &[u8]| {
+                assert_eq!(Some(key), expected.next().map(Vec::as_slice));
+                Ok(())
+            };
+            spool.for_each(compare).unwrap();
+            assert_eq!(expected.next(), None);
+        }
     }
 }

@@ -222,11 +222,11 @@ fn invalid_numbers_are_refused_with_an_example() {
         &[
             ("build -n abc -o new lines", &["'abc'", "--capacity", "not a number", "1e6"]),
             ("build -n 1.5 -o new lines", &["'1.5'", "--capacity", "not a whole number"]),
-            ("build -n=-1 -o new lines", &["'-1'", "--capacity", "not a number"]),
+            ("build -n=-1 -o new lines", &["'-1'", "--capacity", "a number below 0"]),
             ("build -n 1e30 -o new lines", &["--capacity", "too large"]),
             ("build -n 0 -o new lines", &["n = 0", "from 1"]),
             ("build -n 2e14 -o new lines", &["fewer keys or a higher rate"]),
-            ("build -n 1e14 -p 1e-9 -o new lines", &["p = 0.000000001", "at least"]),
+            ("build -n 1e14 -p 1e-9 -o new lines", &["p = 1e-9", "at least"]),
             ("build -p 0 -o new lines", &["'0'", "--fpr", "between 0 and 1"]),
             ("build -p 1 -o new lines", &["'1'", "--fpr", "between 0 and 1"]),
             ("build -p 2 -o new lines", &["'2'", "between 0 and 1", "2% is 0.02"]),

@@ -166,14 +166,14 @@ fn no_lines_make_an_empty_filter_and_a_warning() {
 fn mistaken_options_are_found_before_the_lines_are_read() {
     let shell = Shell::new();
     for (args, says) in [
-        ("build --kind fuse -p 1e-12 -o f", &["p = 0.000000000001", "fingerprint"][..]),
+        ("build --kind fuse -p 1e-12 -o f", &["p = 1e-12", "fingerprint"][..]),
         ("build --kind fuse --fingerprint-bits 99 -o f", &["99"]),
         ("build --kind fuse -n 100 --fingerprint-bits 99 -o f", &["99"]),
         ("build --kind fuse --hash keyed -o f", &["a keyed hash needs its secret"]),
         ("build --kind cuckoo --fingerprint-bits 99 -o f", &["99"]),
         ("build --kind quotient --load 0.99 -o f", &["load = 0.99"]),
-        ("map build -p 1e-30 -o f", &["p = 0.0000"]),
-        ("map build --mutable -p 1e-30 -o f", &["p = 0.0000"]),
+        ("map build -p 1e-30 -o f", &["p = 1e-30"]),
+        ("map build --mutable -p 1e-30 -o f", &["p = 1e-30"]),
         ("map build --hash sealed -o f", &["a sealed hash needs its secret"]),
         ("map build --values @nothing -o f", &["cannot read the values"]),
         ("count build --groups 99 -o f", &["groups = 99"]),

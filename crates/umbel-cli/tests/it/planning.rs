@@ -376,7 +376,7 @@ fn every_kind_is_built_with_the_bits_planned() {
 #[test]
 fn mistaken_numbers_are_explained() {
     let shell = Shell::new();
-    shell.run("plan 1000000 0.01").refused(&["umbel plan -n 1000000 -p 0.01"]);
+    shell.run("plan 1000000 0.01").refused(&["numbers need their options", "umbel plan -n 1000000 -p 0.01"]);
     shell.run("plan 1e6").refused(&["umbel plan -n 1e6"]);
     shell.run("plan many").refused(&["umbel plan -n 1e6 -p 1%"]);
     for args in ["plan -n -5", "plan -m -5", "uniq -n -5", "build --seed -5 -o f", "count build -n -5 -o f"] {
@@ -393,6 +393,6 @@ fn mistaken_numbers_are_explained() {
     }
     for (increments, wrong) in [("abc", "'abc'"), ("1,abc", "'abc'"), ("1.5,2", "'1.5'")] {
         let answer = shell.run(&format!("plan --kind variable-increment -n 5 --increments {increments}"));
-        answer.refused(&[wrong, "8,12,14,15"]);
+        answer.refused(&[wrong, "not an increment", "8,12,14,15"]);
     }
 }

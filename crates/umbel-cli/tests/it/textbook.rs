@@ -97,7 +97,7 @@ fn kinds_without_bits_and_hashes_name_the_options_to_use_instead() {
     {
         for size in ["-m 1000 -k 3", "-m 1000", "-k 3"] {
             let answer = shell.pipe(&format!("build --kind {kind} {size} -o f"), "a\n");
-            answer.refused(&[kind, instead, "--max-bytes"]);
+            answer.refused(&[kind, "instead of m bits and k hash functions", instead, "--max-bytes"]);
         }
     }
     for kind in ["scalable", "aging"] {
@@ -204,4 +204,20 @@ fn counters_of_a_b_h_sequence_are_built_and_removed_from() {
     build("--scheme bh --increments 4,4").refused(&["[4, 4]", "different numbers"]);
     build("--scheme b").refused(&["--scheme", "bh-improved"]);
     shell.pipe("build --kind counting --scheme bh -o g", "a\n").refused(&["--scheme is for the kind"]);
+}
+
+#[test]
+fn the_bits_of_a_map_determine_its_rate() {
+    let shell = Shell::new();
+    let pairs: String = (0..1000).map(|key| format!("{key}\t{}\n", key % 5)).collect();
+    for kind in ["bloomier", "bloomier-mutable"] {
+        shell.pipe(&format!("map build -f --kind {kind} --values 0..4 -m 20k -o f"), &pairs).ok();
+        let facts = shell.info("f");
+        assert!((18_000.0..=20_000.0).contains(&number(&facts, "bits")), "{facts}");
+        let plan = format!("plan --json --kind {kind} --values 0..4 -n 1000 -m 20k");
+        assert_eq!(shell.run(&plan).ok().json()["built_bits"], facts["bits"], "{kind}");
+        assert!(number(&facts, "fpr_target") < 0.001, "{facts}");
+    }
+    let few = shell.pipe("map build --values 0..4 -m 2k -p 1% -o g", &pairs);
+    few.refused(&["m = 2000", "at least", "1000 keys"]);
 }

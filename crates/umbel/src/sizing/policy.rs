@@ -31,7 +31,7 @@ pub enum KPolicy {
     /// Rounds down or up, whichever has the lower rate.
     Best,
     /// For a given number of bits, the same as [`Best`](KPolicy::Best). Otherwise chooses the
-    /// smallest filter whose rate by the classic formula does not exceed the requested rate. The
+    /// smallest filter whose [expected](rate::expected) rate does not exceed the requested rate. The
     /// other policies may miss the rate by a fraction of a per cent, because k is a whole number.
     Strict,
 }

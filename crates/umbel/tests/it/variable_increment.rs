@@ -289,7 +289,10 @@ fn errors_name_the_settings_of_the_caller() {
     // The size is given in bits.
     let given = Given { n: Some(1000), p: Some(0.01), m: Some(5000), k: None };
     let message = error(given, Scheme::default());
-    assert!(message.contains("m = 714") && message.contains("counted in counters of 7 bits"), "{message}");
+    assert!(
+        message.contains("m = 5000 bits and p = 0.01") && message.contains("counters of 7 bits"),
+        "{message}"
+    );
     // The width follows from the increments; 4095 is the largest that fits.
     let given = Given { n: Some(1000), p: Some(0.01), ..Given::default() };
     let message = error(given, Scheme::set(&[1, 4096]));

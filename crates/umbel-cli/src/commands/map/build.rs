@@ -3,7 +3,7 @@
 use crate::args::{headings, names, number};
 use crate::filters::budget::{self, MemoryLimit};
 use crate::filters::construct::{append, with_progress};
-use crate::filters::{DEFAULT_RATE, HashArgs, SaveArgs};
+use crate::filters::{DEFAULT_RATE, HashArgs, SaveArgs, SizeArgs};
 use crate::input::PairArgs;
 use crate::maps::{KeptInput, ValueSpec, Values, explain_conflict, read_pairs, value_spec};
 use anyhow::{Result, bail};
@@ -32,6 +32,10 @@ pub struct Args {
     #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, help_heading = headings::FILTER)]
     fpr: Option<f64>,
 
+    /// Number of bits, or a size in bytes such as 64MiB, which determines the rate
+    #[arg(short = 'm', long, value_name = "BITS", value_parser = number::bits, help_heading = headings::FILTER)]
+    bits: Option<u64>,
+
     /// Kind of map
     #[arg(
         long,
@@ -52,7 +56,13 @@ pub struct Args {
     values: Option<ValueSpec>,
 
     /// Maximum size of the map; an error if -p needs more, otherwise it determines the rate
-    #[arg(long, value_name = "SIZE", value_parser = number::bytes, help_heading = headings::FILTER)]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = number::bytes,
+        conflicts_with = "bits",
+        help_heading = headings::FILTER
+    )]
     max_bytes: Option<u64>,
 
     /// Hash of the keys
@@ -89,7 +99,8 @@ impl Args {
     fn spec(&self, count: u64, largest: Option<u64>, hasher: &Hasher) -> Result<Spec> {
         let mut options = KindOptions::default();
         options.bloomier.largest = largest;
-        let spec = Spec::new(count, self.fpr.unwrap_or(DEFAULT_RATE))?;
+        let size = SizeArgs { bits: self.bits, hashes: None };
+        let spec = Spec::from_given(size.given(Some(count), self.fpr, Some(DEFAULT_RATE)))?;
         Ok(spec.with_hasher(hasher.clone()).with_options(options))
     }
 
