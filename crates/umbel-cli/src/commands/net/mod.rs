@@ -10,7 +10,7 @@ mod simulate;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Analyse packet captures, block addresses, and simulate networks.
+/// Analyse captures, block addresses, and simulate networks.
 ///
 /// Captures are in pcap or pcapng format, from files or pipes.
 #[derive(clap::Args)]
