@@ -36,7 +36,6 @@ pub fn run(bytes: &[u8]) {
 }
 
 /// Returns whether the bytes are a network.
-#[cfg(test)]
 pub fn loads(bytes: &[u8]) -> bool {
     Graph::parse(bytes).is_ok()
 }

@@ -74,9 +74,11 @@ pub fn generalized_match<const W: usize>(filter: &Mask<W>, later: &Touched<W>, k
 /// `later` others have marked it: a false negative.
 ///
 /// ```
-/// use umbel_net::traceback::chance::generalized_miss;
+/// use umbel_net::traceback::{chance::generalized_miss, generalized::Formulas};
 /// assert_eq!(generalized_miss(256, 2, 3, 0), 0.0);
-/// assert!((generalized_miss(256, 4, 4, 15) - 0.75).abs() < 0.02);
+/// let formula = Formulas::new(256, 2, 3)?.false_negative(15);
+/// assert!((generalized_miss(256, 2, 3, 15) - formula).abs() < 0.01);
+/// # Ok::<(), umbel_net::Error>(())
 /// ```
 pub fn generalized_miss(bits: u32, k0: u32, k1: u32, later: u32) -> f64 {
     let m = f64::from(bits.max(1));
