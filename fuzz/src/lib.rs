@@ -13,6 +13,7 @@ pub mod seeds;
 pub mod store;
 pub mod summary;
 pub mod tables;
+pub mod topology;
 pub mod trace_page;
 pub mod vault;
 

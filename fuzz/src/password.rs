@@ -7,7 +7,9 @@
 use std::collections::HashSet;
 use umbel::file::Meta;
 use umbel::{Digest, Hasher};
-use umbel_text::password::{Digester, Form, List, Lists, Prefix, Pwned, RangeList, Recipe, scan};
+use umbel_text::password::{
+    Algorithm, Digester, Form, List, Lists, Prefix, Pwned, RangeList, Recipe, scan,
+};
 
 /// Larger than lists that are always read through.
 const LARGE: usize = (1 << 20) + 1;
@@ -16,8 +18,9 @@ const LARGE: usize = (1 << 20) + 1;
 pub fn run(bytes: &[u8]) {
     marks(bytes);
     // Wiping the memory afterwards takes most of the time, so each input is read in one way only.
-    let said = [None, Some(Lists::Words), Some(Lists::Hashes)][bytes.len() % 3];
-    reads(bytes, if said.is_none() { Form::Folded } else { Form::Sha1 }, said);
+    let algorithm = [Algorithm::Sha1, Algorithm::Ntlm][bytes.len() / 3 % 2];
+    let said = [None, Some(Lists::Words), Some(Lists::Hashes(algorithm))][bytes.len() % 3];
+    reads(bytes, if said.is_none() { Form::Folded } else { algorithm.form() }, said);
     halves(bytes);
 }
 
@@ -55,9 +58,9 @@ fn reads(bytes: &[u8], form: Form, said: Option<Lists>) -> bool {
                 });
                 each.expect("no slow hash");
             }
-            Lists::Hashes => {
+            Lists::Hashes(_) => {
                 let line = Pwned::parse(line).expect("a list that was read has nothing else");
-                assert!(weak.contains(&digester.digest_sha1(&line.sha1).expect("no slow hash")));
+                assert!(weak.contains(&digester.digest_hash(&line.hash).expect("no slow hash")));
             }
         }
     }
@@ -86,14 +89,15 @@ fn halves(bytes: &[u8]) {
     let folder = crate::folder();
     let path = folder.path().join("leaked");
     std::fs::write(&path, &long).expect("room");
-    let ordered =
-        hashes.iter().all(Option::is_some) && hashes.iter().flatten().is_sorted_by_key(|line| line.sha1);
+    let algorithm = hashes.first().copied().flatten().map(|line| line.hash.algorithm());
+    let ordered = hashes.iter().all(|line| line.map(|line| line.hash.algorithm()) == algorithm)
+        && hashes.iter().flatten().is_sorted_by_key(|line| line.hash);
     let mut list = match RangeList::open(&path) {
         Ok(list) => list,
         Err(problem) => return assert!(!(ordered && usual), "{problem}"),
     };
     for line in [hashes.first(), hashes.last()].into_iter().flatten().flatten() {
-        let prefix = Prefix::from_sha1(&line.sha1);
+        let prefix = Prefix::from_hash(&line.hash);
         let found = list.range(prefix);
         if ordered && usual {
             let mut found = found.expect("a list of hashes");

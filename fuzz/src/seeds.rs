@@ -35,6 +35,7 @@ pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
         ("store", epochs()?),
         ("summary", summaries()?),
         ("tables", tables()?),
+        ("topology", topologies()),
         ("trace_page", trace_pages().map_err(io::Error::other)?),
         ("vault", vaults().map_err(io::Error::other)?),
     ])
@@ -60,6 +61,17 @@ fn summaries() -> io::Result<Vec<Seed>> {
         ("nothing".into(), summary.update(Some(summary.version())).encode()),
         ("squid".into(), std::fs::read(golden)?),
     ])
+}
+
+/// Networks in both formats, with everything that a file may have.
+fn topologies() -> Vec<Seed> {
+    let edges = "# routers\nR1 R2\nR2 R3 4 # fibre\nR3 R1 0.25\nR9\n";
+    let xml = "<?xml version='1.0'?><graphml xmlns='urn:g' xmlns:y='urn:y'>\
+               <key id='l' for='node' attr.name='label'/><key id='w' for='edge' attr.name='weight'><default>2</default></key>\
+               <graph edgedefault='undirected'><node id='a'><data key='l'>A &amp; B</data></node>\
+               <node id='b'><data key='g'><y:NodeLabel>Rome</y:NodeLabel></data></node>\
+               <edge source='a' target='b'><data key='w'>7</data></edge></graph></graphml>";
+    vec![("edges".into(), edges.into()), ("graphml".into(), xml.into())]
 }
 
 /// Reads a golden file of `umbel-text`.
@@ -397,6 +409,7 @@ mod tests {
             "summary" => {
                 (|bytes| crate::summary::update(bytes) || crate::summary::digest(bytes), crate::summary::run)
             }
+            "topology" => (crate::topology::loads, crate::topology::run),
             "vault" => (crate::vault::loads, crate::vault::run),
             other => panic!("no target {other}"),
         }

@@ -2,13 +2,13 @@
 
 use crate::args::headings;
 use crate::commands::{
-    add, build, check, combine, compare, completions, convert, count, distinct, fold, grep, index, info, key,
-    lab, man, map, meta, net, password, plan, proxy, pull, push, remove, shard, similar, spell, top, uniq,
-    url, vault, why,
+    add, build, check, combine, compare, completions, convert, count, distinct, fold, grep, hyphenate, index,
+    info, key, lab, man, map, meta, net, password, plan, proxy, pull, push, remove, resize, shard, similar,
+    spell, table, top, uniq, url, vault, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::fmt::Display;
 
@@ -17,7 +17,7 @@ use std::fmt::Display;
 /// A filter answers "certainly not" or "probably yes" to the question whether a key is in a set,
 /// and takes a few bits per key. `umbel build` makes a filter from the lines of files or a pipe,
 /// and `umbel check` prints the lines that may be in it. Other commands plan, describe and combine
-/// filters. `umbel map` stores values for keys, `umbel count` counts repeated lines, `umbel
+/// filters. `umbel map` and `umbel table` store values for keys, `umbel count` counts repeated lines, `umbel
 /// distinct` and `umbel top` summarise lines, and `umbel net` works on packets. Lines are bytes: a
 /// carriage return is part of the key unless --trim removes it.
 #[derive(Parser)]
@@ -39,6 +39,7 @@ pub enum Command {
     Uniq(uniq::Args),
     Remove(remove::Args),
     Map(map::Args),
+    Table(table::Args),
     Count(count::Args),
     Distinct(distinct::Args),
     Top(top::Args),
@@ -49,6 +50,7 @@ pub enum Command {
     Compare(compare::Args),
     Convert(convert::Args),
     Fold(fold::Args),
+    Resize(resize::Args),
     Meta(meta::Args),
     Key(key::Args),
     Index(index::Args),
@@ -57,6 +59,7 @@ pub enum Command {
     Url(url::Args),
     Vault(vault::Args),
     Spell(spell::Args),
+    Hyphenate(hyphenate::Args),
     Similar(similar::Args),
     Net(net::Args),
     Proxy(proxy::Args),
@@ -71,9 +74,9 @@ pub enum Command {
 /// The groups of commands in `umbel --help`, the main ones first.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Filters", &["build", "add", "check", "uniq", "remove", "why", "info", "plan"]),
-    ("Several filters", &["union", "intersect", "compare", "fold", "convert", "meta", "key"]),
-    ("Values and counts", &["map", "count", "distinct", "top"]),
-    ("Files and text", &["index", "grep", "spell", "similar"]),
+    ("Several filters", &["union", "intersect", "compare", "fold", "resize", "convert", "meta", "key"]),
+    ("Values and counts", &["map", "table", "count", "distinct", "top"]),
+    ("Files and text", &["index", "grep", "spell", "hyphenate", "similar"]),
     ("Security and networks", &["password", "url", "vault", "net"]),
     ("Servers", &["proxy", "push", "pull", "shard"]),
     ("About umbel", &["lab", "completions", "man"]),
@@ -86,9 +89,23 @@ impl Cli {
         // only for help.
         let matches = Cli::command().try_get_matches().unwrap_or_else(|error| {
             let help = [ErrorKind::DisplayHelp, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
-            if help.contains(&error.kind()) { Cli::for_help().get_matches() } else { error.exit() }
+            if help.contains(&error.kind()) {
+                Cli::for_help().get_matches()
+            } else if is_negative_number(&error) {
+                Cli::for_negative_numbers().get_matches()
+            } else {
+                error.exit()
+            }
         });
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
+    /// Returns the commands with options that take negative numbers as values. No option has a use
+    /// for them, but its error is about the number.
+    fn for_negative_numbers() -> clap::Command {
+        let mut command = Cli::command();
+        command.build();
+        with_hyphen_values(command)
     }
 
     /// Returns the commands with the layout of their help.
@@ -98,6 +115,22 @@ impl Cli {
         let template = template(&command);
         command.help_template(template).mut_subcommands(with_help_last)
     }
+}
+
+/// Returns whether an argument was taken for an unknown option although it is a number.
+fn is_negative_number(error: &clap::Error) -> bool {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return false };
+    let number = argument.strip_prefix('-').unwrap_or_default();
+    error.kind() == ErrorKind::UnknownArgument && number.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// Lets the options of a built command take values that start with a hyphen.
+fn with_hyphen_values(command: clap::Command) -> clap::Command {
+    let allow = |arg: clap::Arg| match arg.get_action().takes_values() && !arg.is_positional() {
+        true => arg.allow_hyphen_values(true),
+        false => arg,
+    };
+    command.mut_args(allow).mut_subcommands(with_hyphen_values)
 }
 
 /// Returns the help of umbel itself. clap has no headings for groups of commands, and prints

@@ -39,6 +39,20 @@ pub enum Error {
         /// The id of the experiment.
         experiment: &'static str,
     },
+    /// A formula of a hash function is wrong.
+    Formula {
+        /// The formulas as they were given.
+        text: String,
+        /// The byte at which the mistake is.
+        at: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// A filter of a user's own keys cannot be traced.
+    OwnKeys {
+        /// What is wrong, and how to put it right.
+        problem: String,
+    },
     /// A picture could not be drawn.
     Picture {
         /// The name of the picture.
@@ -109,6 +123,15 @@ impl fmt::Display for Error {
                 let what = if parameter.whole { "a whole number" } else { "a number" };
                 write!(f, "{}, in {experiment}: {what} from {least} to {most} is needed", parameter.meaning)
             }
+            Error::Formula { text, at, problem } => match text.get(*at..).filter(|rest| !rest.is_empty()) {
+                Some(rest) => {
+                    let number = text[..text.len() - rest.len()].chars().count() + 1;
+                    let near: String = rest.chars().take(12).collect();
+                    write!(f, "{text:?}, character {number}, at {near:?}: {problem}")
+                }
+                None => write!(f, "{text:?}, at its end: {problem}"),
+            },
+            Error::OwnKeys { problem } => f.write_str(problem),
             Error::Picture { name, .. } => write!(f, "cannot draw {name}"),
             Error::Table { name, .. } => write!(f, "cannot write the table {name}"),
             Error::Report { folder, .. } => write!(f, "cannot write the report to {}", folder.display()),
@@ -128,7 +151,10 @@ impl std::error::Error for Error {
             Error::Cache(error) => error.source(),
             Error::Picture { source, .. } => Some(&**source),
             Error::Table { source, .. } | Error::Report { source, .. } => Some(source),
-            Error::UnknownParameter { .. } | Error::OutOfRange { .. } => None,
+            Error::UnknownParameter { .. }
+            | Error::OutOfRange { .. }
+            | Error::Formula { .. }
+            | Error::OwnKeys { .. } => None,
         }
     }
 }

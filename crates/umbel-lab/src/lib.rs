@@ -79,6 +79,7 @@
 mod chapter;
 mod chart;
 mod criterion;
+mod entropy;
 mod errata;
 mod error;
 mod experiment;

@@ -53,6 +53,12 @@ pub const SWAMIDASS: Reference = reference(
      similarity measures to improve chemical retrieval. Journal of Chemical \
      Information and Modeling 47(3), 952–964, 2007.",
 );
+pub const MITZENMACHER: Reference = reference(
+    "mitzenmacher02",
+    "Mitzenmacher 2002",
+    "Michael Mitzenmacher. Compressed Bloom filters. IEEE/ACM Transactions on \
+     Networking 10(5), 604–612, 2002.",
+);
 pub const BOSE: Reference = reference(
     "bose08",
     "Bose et al. 2008",

@@ -22,9 +22,12 @@
 //! | [`routing`] | which neighbour is nearest to this document? | attenuated Bloom filters |
 //! | [`privacy`] | how often was this seen, without naming it? | a query for something else in the same cell |
 //!
+//! [`simulate`] tries loop detection, traceback and routing on a whole network, and compares what it
+//! counts with theory.
+//!
 //! Four modules support the others: [`mask`] has the small filter that headers carry, [`network`]
-//! the prefixes of addresses, [`rfc3339`] formats and parses times, and [`topology`] has networks
-//! for simulations.
+//! the prefixes of addresses, [`rfc3339`] formats and parses times, and [`topology`] reads, draws
+//! and pictures networks.
 //!
 //! # Example
 //!
@@ -76,6 +79,7 @@ mod random;
 pub mod rfc3339;
 pub mod routing;
 pub mod signatures;
+pub mod simulate;
 pub mod topology;
 pub mod traceback;
 

@@ -1,6 +1,7 @@
 //! The error type of this crate.
 
 use crate::address::Invalid;
+use crate::password::Algorithm;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 use umbel::file::FormatError;
@@ -47,7 +48,7 @@ pub enum Error {
         /// The problem with the contents.
         problem: FormatError,
     },
-    /// A file of a vault, or an exact list of addresses, is not what was written.
+    /// A file of a vault or of a store, or an exact list of addresses, is not what was written.
     Damaged {
         /// The file.
         path: PathBuf,
@@ -77,6 +78,12 @@ pub enum Error {
         path: PathBuf,
     },
 
+    /// There is no store of tables in this directory.
+    NoStore {
+        /// The directory.
+        path: PathBuf,
+    },
+
     /// There is no vault in this directory.
     NoVault {
         /// The directory.
@@ -92,7 +99,7 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// A new vault cannot be created in a directory that holds other files.
+    /// A new vault or store cannot be created in a directory that holds other files.
     Occupied {
         /// The directory.
         path: PathBuf,
@@ -127,15 +134,37 @@ pub enum Error {
         /// The number of the line, from 1. `None` in the middle of a large file, where lines are
         /// not counted.
         line: Option<u64>,
+        /// The algorithm of the lines before it, if there are any.
+        algorithm: Option<Algorithm>,
+    },
+    /// A list of hashes has a hash of another algorithm.
+    MixedHashes {
+        /// The number of the line, as in [`NotAHash`](Error::NotAHash).
+        line: Option<u64>,
+        /// The algorithm of the other lines.
+        algorithm: Algorithm,
+    },
+    /// A list holds hashes of another algorithm than the filter.
+    OtherHashes {
+        /// The algorithm of the list.
+        found: Algorithm,
+        /// The algorithm of the filter.
+        wanted: Algorithm,
     },
     /// A text is not the first five digits of a hash.
     NotAPrefix,
-    /// A list appears to hold neither words nor SHA-1 hashes. The clause says what it holds
+    /// A list appears to hold neither words nor hashes of one known algorithm. The clause says what it holds
     /// instead.
     NotWords(&'static str),
     /// A list holds hashes, but the filter holds words, and the words behind the hashes are
     /// unknown.
-    HashesAmongWords,
+    HashesAmongWords(Algorithm),
+
+    /// A line of exceptions is not a word with hyphens.
+    NotAnException {
+        /// The number of the line, from 1.
+        line: u64,
+    },
 
     /// A text is not a web address.
     NotAnAddress(Invalid),
@@ -223,6 +252,10 @@ impl fmt::Display for Error {
                 write!(f, "cannot lock {}: another process has the store open", path.display())
             }
 
+            Error::NoStore { path } => {
+                write!(f, "there is no store of tables in {}: `umbel table put` makes one", path.display())
+            }
+
             Error::NoVault { path } => write!(f, "there is no vault in {}", path.display()),
             Error::HeaderLost { path } => {
                 write!(
@@ -233,7 +266,7 @@ impl fmt::Display for Error {
             }
             Error::VaultExists { path } => write!(f, "{} is a vault already", path.display()),
             Error::Occupied { path } => {
-                write!(f, "{} holds other files: a vault needs a directory of its own", path.display())
+                write!(f, "{} holds other files: name a directory that is empty or new", path.display())
             }
             Error::WrongPassphrase { path } => {
                 write!(f, "this passphrase does not open {}: nothing was changed", path.display())
@@ -255,18 +288,37 @@ impl fmt::Display for Error {
                     "its metadata has {name} = {value:?}, which is not understood: a newer umbel made it, or somebody changed it"
                 )
             }
-            Error::NotAHash { line } => {
-                match line {
-                    Some(line) => write!(f, "line {line}"),
-                    None => f.write_str("a line"),
+            Error::NotAHash { line, algorithm } => {
+                write_line(f, *line)?;
+                match algorithm {
+                    Some(algorithm) => {
+                        let (article, digits) = (article(*algorithm), algorithm.digits());
+                        write!(f, " is not {article} {algorithm} hash of {digits} hexadecimal digits")
+                    }
+                    None => f.write_str(
+                        " is neither a SHA-1 hash of 40 hexadecimal digits nor an NTLM hash of 32",
+                    ),
                 }?;
-                f.write_str(" is not a SHA-1 hash of 40 hexadecimal digits, with or without :COUNT")
+                f.write_str(", with or without :COUNT")
             }
+            Error::MixedHashes { line, algorithm } => {
+                write_line(f, *line)?;
+                write!(f, " is a hash of another kind than the {algorithm} hashes before it: give each kind a list of its own")
+            }
+            Error::OtherHashes { found, wanted } => write!(
+                f,
+                "it holds {found} hashes, and the filter holds {wanted} hashes: build a filter for each kind"
+            ),
             Error::NotAPrefix => f.write_str("a prefix has 5 hexadecimal digits"),
             Error::NotWords(what) => write!(f, "{what}: use --words if they are words"),
-            Error::HashesAmongWords => f.write_str(
-                "it holds SHA-1 hashes, and the filter holds words: give the hashes first, or --sha1, and words are hashed too",
+            Error::HashesAmongWords(algorithm) => write!(
+                f,
+                "it holds {algorithm} hashes, and the filter holds words: give the hashes first, and words are hashed too"
             ),
+
+            Error::NotAnException { line } => {
+                write!(f, "line {line} is not a word with hyphens where it may be broken, such as ta-ble")
+            }
 
             Error::NotAnAddress(_) => f.write_str("this is not a web address"),
             Error::NotAnExactList { path } => {
@@ -292,5 +344,20 @@ impl std::error::Error for Error {
             Error::NotAnAddress(why) => Some(why),
             _ => None,
         }
+    }
+}
+
+/// Writes the subject of an error about a line.
+fn write_line(f: &mut fmt::Formatter<'_>, line: Option<u64>) -> fmt::Result {
+    match line {
+        Some(line) => write!(f, "line {line}"),
+        None => f.write_str("a line"),
+    }
+}
+
+fn article(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::Sha1 => "a",
+        Algorithm::Ntlm => "an",
     }
 }

@@ -13,6 +13,7 @@
 //! | [`address`] | Is a web address on a list of unsafe ones? | a query to the exact list |
 //! | [`password`] | Is a password weak? | a good password that is refused |
 //! | [`spelling`] | Which words are misspelt, and how to correct them? | an unnoticed misspelling |
+//! | [`hyphenation`] | Where may a word be broken? | reading the list of exceptions in vain |
 //! | [`similarity`] | How much do two documents have in common? | a known error of the estimate |
 //! | [`vault`] | Which encrypted files contain a word? | decrypting a file in vain |
 //!
@@ -61,13 +62,14 @@
 //! fail. No error carries a password, a passphrase or a key. New files are written completely or
 //! not at all, and damage is detected when a file is read.
 //!
-//! The command `umbel` offers these modules as `umbel index`, `grep`, `password`, `url`, `spell`,
-//! `similar` and `vault`.
+//! The command `umbel` offers these modules as `umbel index`, `grep`, `table`, `password`, `url`,
+//! `spell`, `hyphenate`, `similar` and `vault`.
 
 pub mod address;
 pub mod content;
 mod error;
 pub mod guard;
+pub mod hyphenation;
 pub mod index;
 pub mod lines;
 pub mod near_names;

@@ -1,9 +1,11 @@
-//! The text of a file in blocks of whole lines, decompressed while it is read.
+//! The text of a file in blocks of whole lines, decompressed while it is read, and the lines of a
+//! reader within fixed memory.
 
 use crate::content::{self, Format};
 use memchr::memchr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, ErrorKind, Read};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The length of the longest line that is read. A line has to fit into memory.
@@ -11,6 +13,50 @@ const MAX_LINE_BYTES: usize = 1 << 30;
 
 /// The number of bytes read at once.
 const READ_BYTES: usize = 1 << 16;
+
+/// The part of a line that [`each_line`] holds in memory.
+const MAX_HELD_BYTES: usize = 1 << 20;
+
+/// Calls `found` with every line, including its end, until it returns `Break`. A long line comes in
+/// parts, which end at white space; a word is split only if a mebibyte has none.
+pub(crate) fn each_line<B>(
+    mut text: impl BufRead,
+    mut found: impl FnMut(&[u8]) -> ControlFlow<B>,
+) -> io::Result<Option<B>> {
+    let mut held: Vec<u8> = Vec::new();
+    loop {
+        let ready = match text.fill_buf() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            ready => ready?,
+        };
+        if ready.is_empty() {
+            return Ok(found(&held).break_value());
+        }
+        let room = MAX_HELD_BYTES.saturating_sub(held.len()).max(1);
+        let end = memchr(b'\n', &ready[..ready.len().min(room)]);
+        let taken = end.map_or(ready.len().min(room), |end| end + 1);
+        held.extend_from_slice(&ready[..taken]);
+        text.consume(taken);
+        let whole = if end.is_some() {
+            held.len()
+        } else if held.len() < MAX_HELD_BYTES {
+            continue;
+        } else {
+            let space = held.iter().rposition(u8::is_ascii_whitespace).map(|at| at + 1);
+            space.unwrap_or_else(|| last_boundary(&held))
+        };
+        if let ControlFlow::Break(value) = found(&held[..whole]) {
+            return Ok(Some(value));
+        }
+        held.drain(..whole);
+    }
+}
+
+/// Returns the start of the last character, which may be incomplete. Never returns 0.
+fn last_boundary(bytes: &[u8]) -> usize {
+    let from = bytes.len().saturating_sub(4).max(1);
+    (from..bytes.len()).rev().find(|at| bytes[*at] & 0xc0 != 0x80).unwrap_or(bytes.len())
+}
 
 /// The text of a file.
 pub(crate) struct Text<'a> {

@@ -16,7 +16,7 @@ use crate::arch::{Kernel, Simd};
 use crate::bloom::{AnyOf, Bits};
 use crate::file::FormatError;
 use crate::memory::{LINE_BYTES, Mover, relocate_box};
-use crate::sizing::{Cardinality, Given, MAX_KEYS, Shape, greatest, scalable};
+use crate::sizing::{Decimal, Given, MAX_KEYS, Shape, greatest, scalable};
 use crate::structure::{Head, Parts, Probe, small};
 use crate::tile::{self, CHUNK, low_bits, ones};
 use crate::{
@@ -153,7 +153,7 @@ pub(crate) struct Size {
 pub(crate) fn keys_and_rate(spec: &Spec, bits: impl Fn(u64, f64) -> Result<u64>) -> Result<(u64, f64)> {
     let Given { n, p, m, k } = spec.given();
     if let Some(k) = k {
-        let needs = "to be left open: it follows from the rate of each part of the filter";
+        let needs = "to be left out: it follows from the rate of each part of the filter; use p or m";
         return Err(Error::parameter("k", k, needs));
     }
     let fits = |n, p, m| bits(n, p).is_ok_and(|needed| needed <= m);
@@ -161,7 +161,7 @@ pub(crate) fn keys_and_rate(spec: &Spec, bits: impl Fn(u64, f64) -> Result<u64>)
         (Some(n), Some(p), None) => Ok((n, p)),
         (Some(n), Some(p), Some(m)) => {
             let needed = bits(n, p)?;
-            let needs = || format!("at least {needed} bits for n = {n} at p = {p}");
+            let needs = || format!("at least {needed} bits for n = {n} at p = {}", Decimal(p));
             if needed <= m { Ok((n, p)) } else { Err(Error::parameter("m", m, needs())) }
         }
         (Some(n), None, Some(m)) => {
@@ -178,7 +178,8 @@ pub(crate) fn keys_and_rate(spec: &Spec, bits: impl Fn(u64, f64) -> Result<u64>)
         }
         (None, Some(p), Some(m)) => {
             bits(1, p)?;
-            let no_room = || Error::parameter("m", m, format!("room for at least one key at p = {p}"));
+            let no_room =
+                || Error::parameter("m", m, format!("room for at least one key at p = {}", Decimal(p)));
             greatest(1..=MAX_KEYS, |n| fits(n, p, m)).map(|n| (n, p)).ok_or_else(no_room)
         }
         _ => spec.given().solve(spec.policy()).map(|params| (params.capacity, params.rate)),
@@ -476,13 +477,14 @@ pub(crate) fn trace<'a>(
     Ok(false)
 }
 
-/// Returns `stats` with the cells, estimates and rates of these links added up.
-pub(crate) fn sum_up<'a>(stats: Stats, links: impl Iterator<Item = &'a Link>) -> Stats {
-    let parts: Vec<Stats> = links.map(|link| link.filter.stats()).collect();
+/// Returns `stats` with the cells and rates of these links added up.
+pub(crate) fn sum_up(stats: Stats, links: &[Stats]) -> Stats {
     Stats {
-        used_cells: parts.iter().map(|part| part.used_cells).sum(),
-        estimate: parts.iter().map(|part| part.estimate).sum::<Cardinality>(),
-        rate_now: scalable::compound(parts.iter().map(|part| part.rate_now)),
+        used_cells: links.iter().map(|link| link.used_cells).sum(),
+        rate_now: scalable::compound(links.iter().map(|link| link.rate_now)),
         ..stats
     }
 }
+
+mod offered;
+pub(crate) use offered::Offered;

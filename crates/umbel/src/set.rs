@@ -2,7 +2,7 @@
 //! every set that supports insertion, beyond [`Filter`](crate::Filter), [`Insert`] and
 //! [`Structure`].
 
-use crate::{Algebra, Digest, Error, Insert, Removed, Result, Spec, Structure};
+use crate::{Algebra, Capabilities, Digest, Error, Insert, Removed, Result, Spec, Structure};
 
 /// A kind of approximate set that supports insertion.
 pub trait Set: Structure + Insert + Algebra {
@@ -56,6 +56,24 @@ pub trait Set: Structure + Insert + Algebra {
             "be folded",
             "only bits of standard, partitioned and blocked filters can be joined",
         ))
+    }
+
+    /// Returns a filter of the same keys that is planned for `capacity` keys, without needing the
+    /// keys.
+    ///
+    /// # Errors
+    ///
+    /// If the kind cannot be resized, or its keys do not fit.
+    fn resized_for(&self, capacity: u64) -> Result<Self> {
+        let _ = capacity;
+        let why = match Self::CAPABILITIES {
+            Capabilities { fold: true, .. } => "it can only be folded in half: use `umbel fold`",
+            Capabilities { grow: true, .. } => "it grows by itself",
+            _ => {
+                "its cells do not tell where its keys would be in another size; build it again from its keys"
+            }
+        };
+        Err(Error::cannot(Self::KIND, "be resized", why))
     }
 
     /// Removes the key with this digest, if the kind supports removal.

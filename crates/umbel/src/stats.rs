@@ -6,7 +6,9 @@ use crate::{Kind, Structure};
 /// Measurements of a structure in its current state.
 ///
 /// It has two numbers of keys. `inserted` counts insertions, repeated keys included, and is unknown
-/// after a union. `estimate` is computed from the cells, with its standard error.
+/// after a union. `estimate` is computed from the cells, with its standard error, and is never above
+/// `inserted`. If the cells show as many keys as were inserted, as they do for a few keys, the
+/// estimate is exact and its error is 0.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -28,7 +30,8 @@ pub struct Stats {
     pub rate_target: Option<f64>,
     /// The number of insertions so far, if it is known.
     pub inserted: Option<u64>,
-    /// The number of distinct keys, estimated from the cells.
+    /// The number of distinct keys, estimated from the cells. After an intersection it is too high,
+    /// because cells that different keys have used remain.
     pub estimate: Cardinality,
     /// The false-positive rate with the current contents of the cells.
     pub rate_now: f64,

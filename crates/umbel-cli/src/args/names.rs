@@ -1,7 +1,7 @@
 //! Options that take one of a few names: shells complete them, and the error for a wrong name lists
 //! them.
 
-use crate::filters::sketch_command;
+use crate::filters::{CellScheme, sketch_command};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::error::Error;
 use std::fmt::Display;
@@ -12,8 +12,10 @@ use umbel::hash::Strength;
 use umbel::kind::{Capabilities, Category};
 use umbel::literature::Family;
 use umbel::sizing::KPolicy;
+use umbel::space_code::Estimator;
 use umbel_net::attribution::Method;
 use umbel_net::flows::By;
+use umbel_text::hyphenation::Language;
 
 /// Parses a kind that is planned for a number of keys: any but a sketch.
 pub fn planned_kind() -> impl TypedValueParser<Value = Kind> {
@@ -25,6 +27,11 @@ pub fn planned_kind() -> impl TypedValueParser<Value = Kind> {
 /// Parses a kind of set; the error for another kind names the command that makes it.
 pub fn set_kind() -> impl TypedValueParser<Value = Kind> {
     kind_of(Category::Set)
+}
+
+/// Parses a kind of set that a trace of a user's own keys can show.
+pub fn traced_kind() -> impl TypedValueParser<Value = Kind> {
+    one_of(&[Kind::Standard, Kind::Counting])
 }
 
 /// Parses a kind of map.
@@ -45,6 +52,11 @@ pub fn flow_key() -> impl TypedValueParser<Value = By> {
 /// Parses the method of recording payloads.
 pub fn method() -> impl TypedValueParser<Value = Method> {
     one_of(&Method::ALL)
+}
+
+/// Parses a language whose words can be hyphenated.
+pub fn hyphenated_language() -> impl TypedValueParser<Value = Language> {
+    one_of(&Language::ALL)
 }
 
 /// Returns the kinds of a category.
@@ -88,6 +100,16 @@ pub fn policy() -> impl TypedValueParser<Value = KPolicy> {
 /// Parses the policy for counters that overflow.
 pub fn overflow() -> impl TypedValueParser<Value = Overflow> {
     one_of(&Overflow::ALL)
+}
+
+/// Parses the contents of a cell with increments.
+pub fn cell_scheme() -> impl TypedValueParser<Value = CellScheme> {
+    one_of(&CellScheme::ALL)
+}
+
+/// Parses the estimator of a multiset.
+pub fn estimator() -> impl TypedValueParser<Value = Estimator> {
+    one_of(&Estimator::ALL)
 }
 
 /// Parses any hash: a strength, or a family of the literature.

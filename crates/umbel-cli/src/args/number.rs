@@ -75,6 +75,13 @@ pub fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Parses one of the increments of a list.
+pub fn increment(text: &str) -> Result<u32, String> {
+    let wrong =
+        "not an increment: write a list of whole numbers with commas between them, such as 8,12,14,15";
+    text.trim().parse().map_err(|_| wrong.to_string())
+}
+
 /// Parses a number of threads, from 1 to 1024.
 pub fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
@@ -93,7 +100,11 @@ enum Unit {
 fn parse(text: &str, unit: Unit) -> Result<(u64, Unit), String> {
     let wrong = || {
         let examples = if unit == Unit::Bytes { "4096, 64MiB or 1.5G" } else { "1000, 1e6, 10M or 1.5k" };
-        format!("not a number: write it as {examples}")
+        let problem = match text.strip_prefix('-') {
+            Some(rest) if rest.starts_with(|first: char| first.is_ascii_digit()) => "a number below 0",
+            _ => "not a number",
+        };
+        format!("{problem}: write it as {examples}")
     };
     let (text, found) = match text.strip_suffix('B') {
         Some(rest) if unit == Unit::Bytes => (rest, Unit::Bytes),
@@ -174,6 +185,7 @@ mod tests {
         for text in ["", "M", "-1", "1.5", "1e-3", "x", "1e6e", "1 000", "10MB", "1e", ".", "i", "5i", "+3"] {
             assert!(count(text).is_err(), "{text}");
         }
+        assert!(count("-5").unwrap_err().starts_with("a number below 0"));
         for text in ["18446744073709551616", "1e20", "1e999999999", "99999P", "1e40k"] {
             assert!(count(text).unwrap_err().contains("too large"), "{text}");
         }

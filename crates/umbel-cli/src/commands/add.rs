@@ -2,7 +2,7 @@
 
 use crate::args::headings;
 use crate::filters::{FileLock, ParallelFill, Secrets, check_not_fixed, check_plain, warn_if_overfull};
-use crate::input::{InputArgs, check_not_output};
+use crate::input::KeyedInputArgs;
 use crate::pipeline::dedup;
 use crate::report::FilterReport;
 use crate::terminal::output::{self, Out, is_broken_pipe};
@@ -19,6 +19,7 @@ use umbel::kind::Category;
 /// when the filter holds more keys than it was sized for.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  umbel add seen.umbel --key banana
   umbel add seen.umbel today.txt
   umbel add --new seen.umbel today.txt > new.txt      # lines not seen before")]
 pub struct Args {
@@ -27,7 +28,7 @@ pub struct Args {
     filter: PathBuf,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: KeyedInputArgs,
 
     #[command(flatten)]
     secrets: Secrets,
@@ -46,7 +47,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    check_not_output(args.input.files(), &args.filter)?;
+    args.input.check_not_output(&args.filter)?;
     let lock = FileLock::acquire(&args.filter)?;
     check_plain(&args.filter)?;
     let mut loaded = args.secrets.load(&args.filter, Category::Set)?;

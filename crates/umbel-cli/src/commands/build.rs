@@ -2,8 +2,8 @@
 
 use crate::args::{headings, names, number};
 use crate::filters::{
-    DEFAULT_RATE, HashArgs, KindOptionArgs, ParallelFill, SaveArgs, SetBuilder, check_not_fixed,
-    warn_if_overfull,
+    HashArgs, KindOptionArgs, LiteratureBuilder, ParallelFill, SaveArgs, SetBuilder, SizeArgs,
+    check_not_fixed, warn_if_overfull,
 };
 use crate::input::InputArgs;
 use anyhow::{Result, bail};
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
 use umbel::kind::Category;
-use umbel::literature::{Family, Literature};
+use umbel::literature::Family;
 use umbel::sizing::KPolicy;
 use umbel::{Hasher, Kind};
 
@@ -20,7 +20,11 @@ use umbel::{Hasher, Kind};
 /// Without -n, the filter is sized for the distinct keys in the input: small files are read twice;
 /// otherwise the digests of all keys, eight bytes each, are held until the end, on disk beyond 64
 /// MiB. With -n, nothing is held. The kind fuse is the smallest, but it holds all keys in memory,
-/// is sized for them even with -n, and accepts no more later.
+/// is sized for them even with -n, and accepts no more later. The kind literature hashes the keys
+/// themselves: files are read twice, and the keys of a pipe are held like digests.
+///
+/// -m and -k set the bits and the hash functions of a textbook. Together, or -m with -p, they
+/// determine the filter, and nothing is held. With -m alone, k follows from the number of keys.
 ///
 /// The same input and options produce the same file with any number of threads. The seed is fixed,
 /// so filters that were built separately can be united.
@@ -29,6 +33,7 @@ use umbel::{Hasher, Kind};
   seq 1000000 | umbel build -o million.umbel
   umbel build -p 0.1% -o seen.umbel access.log.gz access.log.1.gz
   umbel build --csv --header -F email --lower -o customers.umbel customers.csv
+  printf '2\\n4\\n9\\n' | umbel build -m 10 -k 3 -o ten.umbel   # ten bits
   umbel build --like june.umbel -o july.umbel july.txt   # to unite with june")]
 pub struct Args {
     /// Number of keys to size the filter for (default: the number of distinct keys in the input)
@@ -40,19 +45,28 @@ pub struct Args {
     #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, help_heading = headings::FILTER)]
     fpr: Option<f64>,
 
-    /// Kind of filter
-    #[arg(long, default_value_t, value_parser = names::set_kind(), help_heading = headings::FILTER)]
-    kind: Kind,
+    #[command(flatten)]
+    size: SizeArgs,
+
+    /// Kind of filter [default: blocked, or standard if -k is given]
+    #[arg(long, value_parser = names::set_kind(), help_heading = headings::FILTER)]
+    kind: Option<Kind>,
 
     /// Maximum size of the filter; an error if -p needs more, otherwise it determines the rate
-    #[arg(long, value_name = "SIZE", value_parser = number::bytes, help_heading = headings::FILTER)]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = number::bytes,
+        conflicts_with_all = ["bits", "hashes"],
+        help_heading = headings::FILTER
+    )]
     max_bytes: Option<u64>,
 
     /// Use the size, hash and seed of another filter, so that the two can be united
     #[arg(
         long,
         value_name = "FILTER",
-        conflicts_with_all = ["capacity", "fpr", "kind", "policy", "max_bytes", "hash", "seed"],
+        conflicts_with_all = ["capacity", "fpr", "bits", "hashes", "kind", "policy", "max_bytes", "hash", "seed"],
         help_heading = headings::FILTER
     )]
     like: Option<PathBuf>,
@@ -98,42 +112,27 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 impl Args {
     fn build(&self) -> Result<Stored> {
-        let options = self.options.for_kind(self.kind)?;
-        match (self.hash_function()?, self.capacity) {
-            (HashFunction::Digest(hasher), capacity) => {
-                let builder = SetBuilder {
-                    kind: self.kind,
-                    rate: self.fpr,
-                    policy: self.policy,
-                    options,
-                    max_bytes: self.max_bytes,
-                    hasher,
-                    input: &self.input,
-                };
-                builder.build(capacity)
+        let kind = self.kind.unwrap_or_else(|| self.size.default_kind());
+        let options = self.options.for_kind(kind)?;
+        let Args { fpr: rate, size, policy, max_bytes, ref input, .. } = *self;
+        match self.hash_function(kind)? {
+            HashFunction::Digest(hasher) => {
+                let builder = SetBuilder { kind, rate, size, policy, options, max_bytes, hasher, input };
+                builder.build(self.capacity)
             }
-            (HashFunction::Family(family), Some(capacity)) => {
-                if self.max_bytes.is_some() {
-                    bail!(
-                        "--max-bytes is not for the kind literature, whose size its formulas give: use -n and -p"
-                    );
-                }
-                let rate = self.fpr.unwrap_or(DEFAULT_RATE);
-                let filter = Literature::with_policy(family, capacity, rate, self.policy)?;
-                ParallelFill::filled(filter.into(), &self.input)
+            HashFunction::Family(_) if max_bytes.is_some() => {
+                bail!("--max-bytes is not for the kind literature, whose size its formulas give: use -m")
             }
-            (HashFunction::Family(_), None) => {
-                bail!(
-                    "the kind literature needs -n: it hashes every key itself, so keys cannot be kept as digests until their number is known"
-                )
+            HashFunction::Family(family) => {
+                LiteratureBuilder { family, rate, size, policy, input }.build(self.capacity)
             }
         }
     }
 
-    fn hash_function(&self) -> Result<HashFunction> {
+    fn hash_function(&self, kind: Kind) -> Result<HashFunction> {
         let name = self.hash.as_deref();
         if let Some(family) = name.and_then(|name| name.parse::<Family>().ok()) {
-            if self.kind != Kind::Literature {
+            if kind != Kind::Literature {
                 bail!("{family} is a hash of the kind literature: add --kind literature");
             }
             let HashArgs { seed, secrets, embed_key } = &self.hashing;
@@ -142,7 +141,7 @@ impl Args {
             }
             return Ok(HashFunction::Family(family));
         }
-        if self.kind == Kind::Literature {
+        if kind == Kind::Literature {
             let families = Family::ALL.map(|family| family.to_string()).join(", ");
             bail!("the kind literature needs --hash with one of its families: {families}");
         }

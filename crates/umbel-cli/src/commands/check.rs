@@ -2,7 +2,7 @@
 
 use crate::args::headings;
 use crate::filters::{FilterGroup, Secrets};
-use crate::input::{InputArgs, Records, explain_swapped};
+use crate::input::{KeyedInputArgs, Records, explain_swapped};
 use crate::pipeline::{Select, bit_runs};
 use anyhow::Result;
 use std::path::PathBuf;
@@ -16,6 +16,7 @@ use umbel::Answers;
 /// with any number of threads. The exit code is 0 if a line was selected, 1 if none was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  umbel check seen.umbel --key banana       # one key
   umbel check seen.umbel new.txt            # lines that may have been seen
   umbel check -v words.umbel essay.txt      # lines that are certainly not words
   umbel check --tag bad.umbel --with worse.umbel hosts.txt
@@ -42,7 +43,7 @@ pub struct Args {
     all: bool,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: KeyedInputArgs,
 
     #[command(flatten)]
     secrets: Secrets,

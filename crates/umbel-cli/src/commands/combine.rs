@@ -13,8 +13,8 @@ use umbel::kind::Category;
 /// Unite filters into one that holds the keys of all of them.
 ///
 /// The result is the same as adding all keys to one filter. The filters must have the same kind,
-/// size, hash and seed, as `umbel build --like` ensures. Metadata that is the same in all filters
-/// is kept.
+/// size, hash and seed, as `umbel build --like` ensures. A union of quotient filters takes as many
+/// slots as it needs. Metadata that is the same in all filters is kept.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel union june.umbel july.umbel -o summer.umbel

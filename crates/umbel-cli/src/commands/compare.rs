@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use umbel::any::Stored;
 use umbel::file::ReadOnly;
 use umbel::kind::Category;
-use umbel::sizing::estimate::Overlap;
+use umbel::sizing::estimate::{Estimate, Overlap};
 
 /// Estimate how many keys filters hold and share.
 ///
@@ -106,14 +106,23 @@ fn overlap(left: &NamedFilter, right: &NamedFilter) -> Result<Overlap> {
 
 fn describe(left: &str, right: &str, overlap: &Overlap) -> Rows {
     let mut rows = Rows::default();
-    rows.add(left, format!("{:.0} keys", overlap.left));
-    rows.add(right, format!("{:.0} keys", overlap.right));
-    rows.add("both", format!("{:.0}", overlap.intersection));
-    rows.add("either", format!("{:.0}", overlap.union));
-    rows.add("Jaccard", format!("{:.4}", overlap.jaccard));
-    rows.add("first in second", format!("{:.4}", overlap.left_in_right));
-    rows.add("second in first", format!("{:.4}", overlap.right_in_left));
+    rows.add(left, format!("{} keys", overlap.left));
+    rows.add(right, format!("{} keys", overlap.right));
+    rows.add("both", overlap.intersection);
+    rows.add("either", overlap.union);
+    rows.add("Jaccard", share(overlap.jaccard));
+    rows.add("first in second", share(overlap.left_in_right));
+    rows.add("second in first", share(overlap.right_in_left));
     rows
+}
+
+/// Formats a share with four decimals, or with more if its error is smaller than they show.
+fn share(share: Estimate) -> String {
+    match share.standard_error {
+        0.0 => format!("{:.4}", share.value),
+        error if error < 0.00005 => share.to_string(),
+        _ => format!("{share:.4}"),
+    }
 }
 
 fn matrix(filters: &[NamedFilter], containment: bool) -> Result<Columns> {
@@ -127,7 +136,7 @@ fn matrix(filters: &[NamedFilter], containment: bool) -> Result<Columns> {
         let mut row = vec![format!("{number} {}", left.0), String::new()];
         for right in filters {
             let overlap = overlap(left, right)?;
-            row[1] = format!("{:.0}", overlap.left);
+            row[1] = overlap.left.to_string();
             row.push(format!(
                 "{:.4}",
                 if containment { overlap.left_in_right.value } else { overlap.jaccard.value }

@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         output::json(&DistinctReport { estimated_count, estimated_count_error, count })?;
     } else {
         let of = count.map(|count| format!(" of {count}")).unwrap_or_default();
-        output::text(format_args!("{estimate:.0} different lines{of}\n"))?;
+        output::text(format_args!("{estimate} different lines{of}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,6 +11,7 @@ pub mod count;
 pub mod distinct;
 pub mod fold;
 pub mod grep;
+pub mod hyphenate;
 pub mod index;
 pub mod info;
 pub mod key;
@@ -25,9 +26,11 @@ pub mod proxy;
 pub mod pull;
 pub mod push;
 pub mod remove;
+pub mod resize;
 pub mod shard;
 pub mod similar;
 pub mod spell;
+pub mod table;
 pub mod top;
 pub mod uniq;
 pub mod url;
@@ -47,12 +50,14 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Uniq(args) => uniq::run(&args),
         Command::Remove(args) => remove::run(&args),
         Command::Map(args) => map::run(&args),
+        Command::Table(args) => table::run(&args),
         Command::Index(args) => index::run(&args),
         Command::Grep(args) => grep::run(&args),
         Command::Password(args) => password::run(&args),
         Command::Url(args) => url::run(&args),
         Command::Vault(args) => vault::run(&args),
         Command::Spell(args) => spell::run(&args),
+        Command::Hyphenate(args) => hyphenate::run(&args),
         Command::Similar(args) => similar::run(&args),
         Command::Net(args) => net::run(&args),
         Command::Lab(args) => lab::run(&args),
@@ -66,6 +71,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(args) => compare::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Fold(args) => fold::run(&args),
+        Command::Resize(args) => resize::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Push(args) => push::run(&args),
         Command::Pull(args) => pull::run(&args),

@@ -2,29 +2,32 @@
 
 use crate::args::names::{self, kinds_of};
 use crate::args::{headings, number};
-use crate::filters::{DEFAULT_NOISE, DEFAULT_RATE, KindOptionArgs, MultisetArgs};
-use crate::report::{Columns, PlanReport, Rows, percent, size};
+use crate::filters::{KindOptionArgs, MultisetArgs, SizeArgs, default_rate, window_keys};
+use crate::report::{Columns, FormulaReport, PlanReport, Rows, percent, size};
 use crate::terminal::output;
 use anyhow::{Result, bail};
 use serde_json::json;
 use std::process::ExitCode;
 use umbel::kind::Category;
-use umbel::sizing::{Given, KPolicy};
-use umbel::spec::plan;
+use umbel::sizing::KPolicy;
+use umbel::spec::{KindOptions, plan};
 use umbel::{Kind, Plan, Spec};
 
 /// Compute the size, capacity or rate of a filter to build.
 ///
 /// Give any sufficient combination of keys (-n), rate (-p), bits (-m) and hash functions (-k), and
-/// the rest is computed: -n 1e6 -p 1%, -m 64MiB -p 0.1%, or -n 1e6 -m 1MiB. With -n or -m alone the
-/// rate is 1%. With -n and -p the result is exactly the filter that `umbel build` builds. The kind
-/// is blocked, or standard if -k is given, since the blocked kind uses multiples of eight hash
+/// the rest is computed: -n 1e6 -p 1%, -m 64MiB -p 0.1%, or -n 1e6 -m 1MiB. Unless -m and another
+/// number determine the rate, it is 1%. With the same options, `umbel build` makes exactly this
+/// filter. Bits by the formula are rounded up to whole words, so that the filter can be folded, and
+/// both numbers are printed if they differ; bits that are given with -m are kept. The kind is
+/// blocked, or standard if -k is given, since the blocked kind uses multiples of eight hash
 /// functions.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel plan -n 1e9 -p 0.1%               # the memory of a billion keys
   umbel plan -m 64MiB -p 1%               # the number of keys that fit
   umbel plan -n 58110 -p 0.04 --kind standard
+  umbel plan -m 10 -n 3 -k 3 --formulas   # what a textbook would say
   umbel plan -n 1e6 -p 1% --compare       # all kinds of sets side by side
   umbel plan --kind bloomier -n 1e6 --values 5
   umbel plan --kind multi-resolution -n 1e7 --keys 1e5")]
@@ -37,13 +40,8 @@ pub struct Args {
     #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, help_heading = headings::FILTER)]
     fpr: Option<f64>,
 
-    /// Number of bits, or a size in bytes such as 64MiB
-    #[arg(short = 'm', long, value_name = "BITS", value_parser = number::bits, help_heading = headings::FILTER)]
-    bits: Option<u64>,
-
-    /// Number of hash functions, which is the number of bits that a key sets
-    #[arg(short = 'k', long, value_name = "K", help_heading = headings::FILTER)]
-    hashes: Option<u32>,
+    #[command(flatten)]
+    size: SizeArgs,
 
     /// Kind of filter
     #[arg(
@@ -68,6 +66,15 @@ pub struct Args {
     #[command(flatten)]
     multiset: MultisetArgs,
 
+    /// Numbers without their options, for a better error
+    #[arg(hide = true, value_name = "NUMBER")]
+    numbers: Vec<String>,
+
+    /// Also compute the rate by each formula of the literature: classic, asymptotic, second order and
+    /// exact; and the best number of hash functions by formula and by rule of thumb
+    #[arg(long, conflicts_with = "compare", help_heading = headings::OUTPUT)]
+    formulas: bool,
+
     /// Compare all kinds of sets
     #[arg(
         long,
@@ -82,32 +89,71 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let kind = args.kind.unwrap_or(if args.hashes.is_some() { Kind::Standard } else { Kind::Blocked });
-    let mut given = Given { n: args.capacity, p: args.fpr, m: args.bits, k: args.hashes };
-    if given.n.is_none() && given.m.is_none() {
-        bail!("give the number of keys (-n) or of bits (-m): nothing else determines the size of a filter");
+    if !args.numbers.is_empty() {
+        bail!("numbers need their options: umbel plan {}", with_options(&args.numbers));
     }
-    if given.p.is_none() && given.k.is_none() && (given.n.is_none() || given.m.is_none()) {
-        given.p = Some(if kind.category() == Category::Multiset { DEFAULT_NOISE } else { DEFAULT_RATE });
-    }
-    let spec = Spec::from_given(given)?.with_policy(args.policy);
     if args.compare {
-        return compare(args, &spec.with_options(args.options.for_all_kinds()));
+        return compare(args, &args.options.for_all_kinds()?);
     }
+    let kind = args.kind.unwrap_or_else(|| match args.formulas {
+        true => Kind::Standard,
+        false => args.size.default_kind(),
+    });
     let mut options = args.options.for_kind(kind)?;
     args.multiset.for_kind(kind, &mut options)?;
     if args.values.is_some() && kind.category() != Category::Map {
         bail!("--values is for maps: add --kind bloomier, or leave it out");
     }
     options.bloomier.largest = args.values;
-    let plan = planned(kind, &spec.with_options(options))?;
-    let report = PlanReport::from(&plan);
+    let plan = args.planned(kind, &options)?;
+    let mut report = PlanReport::new(&plan, &options)?;
+    if args.formulas {
+        if !matches!(plan.kind, Kind::Standard | Kind::Literature) {
+            bail!("--formulas is for the kind standard, whose rate they give: leave --kind {kind} out");
+        }
+        report.formulas = Some(FormulaReport::new(&plan)?);
+    }
     if args.json {
         output::json(&report)?;
-    } else {
-        output::text(describe(&plan, &report, kind))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::text(describe(&plan, &report, kind))?;
+    if let Some(formulas) = &report.formulas {
+        output::text(format_args!("\n{formulas}"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the options that numbers on their own stand for: a share is a rate, and others are keys.
+fn with_options(numbers: &[String]) -> String {
+    let option = |number: &String| match number::rate(number) {
+        Ok(_) => Some(format!("-p {number}")),
+        Err(_) => number::count(number).is_ok().then(|| format!("-n {number}")),
+    };
+    let options: Option<Vec<String>> = numbers.iter().map(option).collect();
+    options.map_or("-n 1e6 -p 1%".to_string(), |options| options.join(" "))
+}
+
+impl Args {
+    /// Plans a filter of any kind.
+    fn planned(&self, kind: Kind, options: &KindOptions) -> Result<Plan> {
+        let keys = self.capacity.or_else(|| window_keys(kind, options));
+        let given = self.size.given(keys, self.fpr, default_rate(kind, options));
+        if given.n.is_none() && given.m.is_none() {
+            bail!(
+                "give the number of keys (-n) or of bits (-m): nothing else determines the size of a filter"
+            );
+        }
+        let spec = Spec::from_given(given)?.with_policy(self.policy).with_options(options.clone());
+        if kind != Kind::Literature {
+            return Ok(plan(kind, &spec)?);
+        }
+        // The kind literature is a standard filter with other hashes, and with exactly the bits of
+        // the formula.
+        let mut plan = plan(Kind::Standard, &spec)?;
+        (plan.kind, plan.stored_bits) = (kind, plan.bits);
+        Ok(plan)
+    }
 }
 
 /// Parses --values, a number of values or `0..N`, and returns the largest value.
@@ -116,17 +162,6 @@ fn values(text: &str) -> Result<u64, String> {
         return number::count(largest);
     }
     number::count(text)?.checked_sub(1).ok_or("a map has at least one value".to_string())
-}
-
-/// Plans a filter of any kind.
-fn planned(kind: Kind, spec: &Spec) -> umbel::Result<Plan> {
-    if kind != Kind::Literature {
-        return plan(kind, spec);
-    }
-    // The kind literature is a standard filter with other hashes.
-    let mut plan = plan(Kind::Standard, spec)?;
-    plan.kind = kind;
-    Ok(plan)
 }
 
 fn describe(plan: &Plan, report: &PlanReport, asked: Kind) -> Rows {
@@ -140,7 +175,11 @@ fn describe(plan: &Plan, report: &PlanReport, asked: Kind) -> Rows {
     let multiset = plan.kind.category() == Category::Multiset;
     let (capacity, each) = if multiset { ("recordings", "recording") } else { ("keys", "key") };
     rows.add(capacity, plan.capacity);
-    rows.add("bits", format!("{}, {:.2} per {each}", plan.bits, report.bits_per_key));
+    let built = match plan.stored_bits {
+        same if same == plan.bits => String::new(),
+        built => format!("; {built} are built"),
+    };
+    rows.add("bits", format!("{}, {:.2} per {each}{built}", plan.bits, report.bits_per_key));
     rows.add("memory", size(plan.bytes));
     let cells = match plan.kind {
         Kind::Counting | Kind::VariableIncrement => "counters of each key",
@@ -171,14 +210,22 @@ fn describe(plan: &Plan, report: &PlanReport, asked: Kind) -> Rows {
             _ => format!("{} predicted at capacity", percent(plan.rate)),
         },
     );
+    if let Some(share) = report.deletability {
+        rows.add("deletable", format!("{} of the keys at capacity", percent(share)));
+    }
     if !multiset {
         rows.add("can", report.can.words());
     }
     rows
 }
 
-fn compare(args: &Args, spec: &Spec) -> Result<ExitCode> {
-    let plans: Vec<_> = kinds_of(Category::Set).map(|kind| (kind, planned(kind, spec))).collect();
+fn compare(args: &Args, options: &KindOptions) -> Result<ExitCode> {
+    let report = |kind| {
+        let plan = args.planned(kind, options)?;
+        let report = PlanReport::new(&plan, options)?;
+        Ok::<_, anyhow::Error>((plan, report))
+    };
+    let plans: Vec<_> = kinds_of(Category::Set).map(|kind| (kind, report(kind))).collect();
     if let [(_, Err(first)), ..] = &plans[..]
         && plans.iter().all(|(_, plan)| plan.is_err())
     {
@@ -188,7 +235,7 @@ fn compare(args: &Args, spec: &Spec) -> Result<ExitCode> {
         let all: Vec<_> = plans
             .iter()
             .map(|(kind, plan)| match plan {
-                Ok(plan) => json!(PlanReport::from(plan)),
+                Ok((_, report)) => json!(report),
                 Err(error) => json!({"kind": kind.to_string(), "error": error.to_string()}),
             })
             .collect();
@@ -199,8 +246,7 @@ fn compare(args: &Args, spec: &Spec) -> Result<ExitCode> {
         Columns::new(&["kind", "keys", "bits per key", "memory", "hashes", "lines touched", "rate", "can"]);
     for (kind, plan) in &plans {
         match plan {
-            Ok(plan) => {
-                let report = PlanReport::from(plan);
+            Ok((plan, report)) => {
                 let name =
                     if plan.kind == *kind { kind.to_string() } else { format!("{kind} (as {})", plan.kind) };
                 table.add(vec![

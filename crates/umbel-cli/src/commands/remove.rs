@@ -3,7 +3,7 @@
 use crate::args::headings;
 use crate::args::names::kinds_with;
 use crate::filters::{FileLock, Secrets, check_category, check_plain};
-use crate::input::{InputArgs, check_not_output};
+use crate::input::KeyedInputArgs;
 use crate::pipeline;
 use crate::terminal::exit::NOT_FOUND;
 use crate::terminal::output::{self, Out, is_broken_pipe, warn};
@@ -27,6 +27,7 @@ use umbel::{AnyFilter, Removed, file};
 /// does not support removal or another error occurred; then the filter is unchanged.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  umbel remove sessions.umbel --key 17
   umbel remove sessions.umbel ended.txt
   umbel remove -q stock.umbel sold.txt || echo 'some were not in stock'")]
 pub struct Args {
@@ -35,7 +36,7 @@ pub struct Args {
     filter: PathBuf,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: KeyedInputArgs,
 
     #[command(flatten)]
     secrets: Secrets,
@@ -58,7 +59,7 @@ struct RemovalCounts {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    check_not_output(args.input.files(), &args.filter)?;
+    args.input.check_not_output(&args.filter)?;
     check_plain(&args.filter)?;
     let kind = file::inspect(&args.filter)?.kind;
     check_category(&args.filter, kind, Category::Set)?;

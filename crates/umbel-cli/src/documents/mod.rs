@@ -1,5 +1,7 @@
-//! Documents: files searched and compared, words checked, vaults and lists of passwords opened.
+//! Documents: files searched and compared, words checked and hyphenated, vaults and lists of
+//! passwords opened.
 
+pub mod hyphenation;
 pub mod search;
 pub mod similarity;
 pub mod spelling;

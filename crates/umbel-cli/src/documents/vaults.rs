@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use umbel_net::capture::Timestamp;
 use umbel_net::rfc3339;
 use umbel_text::Error;
+use umbel_text::near_names::near_names;
 use umbel_text::vault::zidx::Id;
 use umbel_text::vault::{Entry, Passphrase, Vault};
 use zeroize::Zeroizing;
@@ -31,6 +32,8 @@ pub struct PassphraseArgs {
 
 /// The length below which a new passphrase causes a warning.
 const MIN_PASSPHRASE_CHARS: usize = 12;
+/// The number of similar names in the error for a document that does not exist.
+const MAX_SIMILAR_NAMES: usize = 5;
 /// The longest passphrase; a file is not read further.
 const MAX_PASSPHRASE_BYTES: usize = 4096;
 
@@ -173,9 +176,10 @@ pub fn find_documents(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>
             [] => {
                 let broken = report_problems(problems);
                 output::error(format_args!(
-                    "there is no document \"{}\" in {}",
+                    "there is no document \"{}\" in {}{}",
                     printable(wanted),
-                    vault.server().folder().display()
+                    vault.server().folder().display(),
+                    similar_names(wanted, &entries)
                 ));
                 return Ok(Err(broken.unwrap_or(ExitCode::from(NOT_FOUND))));
             }
@@ -191,6 +195,13 @@ pub fn find_documents(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>
         }
     }
     Ok(Ok(found))
+}
+
+/// Returns the end of an error with the names of documents that resemble a wanted one.
+fn similar_names(wanted: &str, entries: &[Entry]) -> String {
+    let names = entries.iter().filter_map(|entry| str::from_utf8(&entry.head.name).ok());
+    let near: Vec<String> = near_names(wanted, names, MAX_SIMILAR_NAMES).into_iter().map(printable).collect();
+    if near.is_empty() { String::new() } else { format!("; similar names: {}", near.join(", ")) }
 }
 
 /// Describes a document as JSON.

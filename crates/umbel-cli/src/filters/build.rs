@@ -6,7 +6,10 @@
 
 use super::budget::{self, MemoryLimit};
 use super::construct::{append, with_progress};
-use super::{DEFAULT_RATE, DistinctCounter, ParallelFill, capacity_for, digest_spool, new_distinct};
+use super::{
+    DistinctCounter, ParallelFill, SizeArgs, capacity_for, default_rate, digest_spool, new_distinct,
+    window_keys,
+};
 use crate::input::InputArgs;
 use crate::pipeline;
 use crate::terminal::output::warn;
@@ -25,9 +28,10 @@ const MAX_GUESSED_BYTES: u64 = 32 << 20;
 /// The description of a set, and the lines that it is built from.
 pub struct SetBuilder<'a> {
     pub kind: Kind,
-    /// The requested rate; `None` is the default rate, or the one that `max_bytes`
-    /// allows.
+    /// The requested rate; `None` is the default rate, or the one that the size or the
+    /// fingerprints allow.
     pub rate: Option<f64>,
+    pub size: SizeArgs,
     pub policy: KPolicy,
     pub options: KindOptions,
     pub max_bytes: Option<u64>,
@@ -38,25 +42,25 @@ pub struct SetBuilder<'a> {
 impl SetBuilder<'_> {
     /// Builds the set for `capacity` keys, or for as many as there are.
     pub fn build(&self, capacity: Option<u64>) -> Result<Stored> {
-        self.check()?;
+        self.size.check_for(self.kind)?;
+        let capacity = capacity.or_else(|| window_keys(self.kind, &self.options));
         if self.kind.capabilities().fixed {
+            self.check()?;
             return self.construct();
         }
-        if let Some(capacity) = capacity {
+        if capacity.is_some() || self.size.determine_keys(self.rate) {
             return ParallelFill::filled(self.empty(capacity)?, self.input);
         }
+        self.check()?;
         match self.count_first()? {
             Some(filter) => Ok(filter),
             None => self.spool_first(),
         }
     }
 
-    /// Fails for mistaken options before the lines are read. Only a window of keys depends on the
-    /// number of lines.
+    /// Fails for mistaken options before the lines are read.
     fn check(&self) -> Result<()> {
-        if !self.kind.capabilities().forget {
-            plan(self.kind, &self.spec(1)?)?;
-        }
+        plan(self.kind, &self.spec(Some(1))?)?;
         Ok(())
     }
 
@@ -79,7 +83,7 @@ impl SetBuilder<'_> {
             digests.dedup();
         }
         let count = digests.len() as u64;
-        let spec = self.spec_within_limit(count.max(1))?;
+        let spec = self.spec_within_limit(Some(count.max(1)))?;
         let build = |construction: &Construction<'_>| {
             AnyFilter::from_digests(self.kind, &spec, digests, construction)
         };
@@ -103,10 +107,10 @@ impl SetBuilder<'_> {
             return Ok(None);
         }
         let lines = pipeline::count_lines(self.input.files(), self.input.line_end(), threads)?;
-        if lines == 0 || plan(self.kind, &self.spec(lines)?)?.bytes > MAX_GUESSED_BYTES {
+        if lines == 0 || plan(self.kind, &self.spec(Some(lines))?)?.bytes > MAX_GUESSED_BYTES {
             return Ok(None);
         }
-        let fill = ParallelFill::new(self.empty(lines)?, threads)?;
+        let fill = ParallelFill::new(self.empty(Some(lines))?, threads)?;
         let counter = DistinctCounter::new(threads, &new_distinct()?)?;
         let counts = pipeline::run(
             self.input.open()?,
@@ -123,7 +127,7 @@ impl SetBuilder<'_> {
             return fill.into_filter().map(Some);
         }
         drop(fill);
-        ParallelFill::filled(self.empty(capacity)?, self.input).map(Some)
+        ParallelFill::filled(self.empty(Some(capacity))?, self.input).map(Some)
     }
 
     /// Stores the digests of all lines, then fills a filter that is just large enough.
@@ -135,7 +139,7 @@ impl SetBuilder<'_> {
             );
         }
         let (capacity, threads) = (self.capacity(digests.count(), &distinct), self.input.threads());
-        let fill = ParallelFill::new(self.empty(capacity)?, threads)?;
+        let fill = ParallelFill::new(self.empty(Some(capacity))?, threads)?;
         pipeline::run_unordered(digests.into_pieces()?, fill.threads(threads), |thread, piece| {
             fill.insert(thread, &Hashed(&piece))
         })?;
@@ -148,19 +152,20 @@ impl SetBuilder<'_> {
         if self.kind.capabilities().multiset { lines.max(1) } else { capacity_for(lines, distinct) }
     }
 
-    fn spec(&self, capacity: u64) -> Result<Spec> {
-        let rate = self.rate.unwrap_or(DEFAULT_RATE);
-        let spec = Spec::new(capacity, rate)?.with_policy(self.policy).with_hasher(self.hasher.clone());
+    fn spec(&self, capacity: Option<u64>) -> Result<Spec> {
+        let given = self.size.given(capacity, self.rate, default_rate(self.kind, &self.options));
+        let spec = Spec::from_given(given)?.with_policy(self.policy).with_hasher(self.hasher.clone());
         Ok(spec.with_options(self.options.clone()))
     }
 
-    fn spec_within_limit(&self, capacity: u64) -> Result<Spec> {
+    fn spec_within_limit(&self, capacity: Option<u64>) -> Result<Spec> {
         let limit = self.max_bytes.map(|bytes| MemoryLimit { bytes, overhead: 0 });
         budget::fit(self.kind, self.spec(capacity)?, limit, self.rate)
     }
 
-    /// Returns an empty filter for `capacity` keys, within the memory limit.
-    fn empty(&self, capacity: u64) -> Result<Stored> {
+    /// Returns an empty filter for `capacity` keys, or for those that its size determines, within
+    /// the memory limit.
+    fn empty(&self, capacity: Option<u64>) -> Result<Stored> {
         Ok(AnyFilter::build(self.kind, &self.spec_within_limit(capacity)?)?.into())
     }
 }

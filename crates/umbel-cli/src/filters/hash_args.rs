@@ -1,7 +1,7 @@
 //! The options for hashing keys, of every command that builds a filter.
 
 use super::Secrets;
-use crate::args::headings;
+use crate::args::{headings, number};
 use anyhow::{Result, bail};
 use clap::Args;
 use umbel::Hasher;
@@ -11,7 +11,7 @@ use umbel::hash::Strength;
 #[derive(Args, Clone, Debug)]
 pub struct HashArgs {
     /// Seed of the fast hash; only filters with the same seed can be united [default: 0]
-    #[arg(long, value_name = "N", help_heading = headings::FILTER)]
+    #[arg(long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
     pub seed: Option<u64>,
 
     #[command(flatten)]

@@ -1,8 +1,11 @@
 //! Options that only some kinds of filters have.
 
+use super::{DEFAULT_NOISE, DEFAULT_RATE};
 use crate::args::{headings, names, number};
 use anyhow::{Result, bail};
 use clap::Args;
+use std::fmt;
+use std::str::FromStr;
 use umbel::Kind;
 use umbel::aging::Window;
 use umbel::counting::Overflow;
@@ -43,11 +46,29 @@ pub struct KindOptionArgs {
     overflow: Option<Overflow>,
 
     /// variable-increment: increments of the counters, for instance 8,12,14,15 [default: 4,5,6,7]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', help_heading = headings::KINDS)]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = number::increment,
+        help_heading = headings::KINDS
+    )]
     increments: Option<Vec<u32>>,
 
+    /// variable-increment: contents of a cell. sum: the sum of its increments. bh: also their
+    /// number, with increments whose sums of h differ, such as 1,4,8,13; a cell of more than h keys
+    /// matches every key. bh-improved: such a cell excludes keys, too [default: sum]
+    #[arg(
+        long,
+        value_name = "SCHEME",
+        value_parser = names::cell_scheme(),
+        hide_possible_values = true,
+        help_heading = headings::KINDS
+    )]
+    scheme: Option<CellScheme>,
+
     /// deletable: filter bits per collision bit; with fewer, more keys can be removed [default: 4]
-    #[arg(long, value_name = "BITS", help_heading = headings::KINDS)]
+    #[arg(long, value_name = "BITS", value_parser = number::count, help_heading = headings::KINDS)]
     region_bits: Option<u64>,
 
     /// floom: number of regions, 1 to 24 [default: by the size]
@@ -83,6 +104,7 @@ impl KindOptionArgs {
             (self.counter_bits.is_some(), "--counter-bits", &[Kind::Counting]),
             (self.overflow.is_some(), "--overflow", &[Kind::Counting]),
             (self.increments.is_some(), "--increments", &[Kind::VariableIncrement]),
+            (self.scheme.is_some(), "--scheme", &[Kind::VariableIncrement]),
             (self.region_bits.is_some(), "--region-bits", &[Kind::Deletable]),
             (self.regions.is_some(), "--regions", &[Kind::Floom]),
             (self.ranked, "--ranked", &[Kind::Floom]),
@@ -94,11 +116,11 @@ impl KindOptionArgs {
             let names: Vec<String> = its.iter().map(ToString::to_string).collect();
             bail!("{option} is for the kind {}: add --kind {}, or leave it out", names.join(" or "), its[0]);
         }
-        Ok(self.for_all_kinds())
+        self.for_all_kinds()
     }
 
     /// Returns the options for comparing all kinds; each kind ignores those of others.
-    pub fn for_all_kinds(&self) -> KindOptions {
+    pub fn for_all_kinds(&self) -> Result<KindOptions> {
         let mut options = KindOptions::default();
         options.aging.window = self.window;
         set(&mut options.aging.generations, self.generations);
@@ -106,8 +128,17 @@ impl KindOptionArgs {
         set(&mut options.scalable.growth, self.growth);
         set(&mut options.counting.counter_bits, self.counter_bits);
         set(&mut options.counting.overflow, self.overflow);
-        if let Some(increments) = &self.increments {
-            options.variable_increment.scheme = Scheme::set(increments);
+        let increments = self.increments.as_deref();
+        match (self.scheme.unwrap_or(CellScheme::Sum), increments) {
+            (CellScheme::Sum, None) => {}
+            (CellScheme::Sum, Some(increments)) => {
+                options.variable_increment.scheme = Scheme::set(increments);
+            }
+            (scheme, increments) => {
+                let improved = scheme == CellScheme::BhImproved;
+                let increments = increments.unwrap_or(&B_3_INCREMENTS);
+                options.variable_increment.scheme = Scheme::longest_b_h(increments, improved)?;
+            }
         }
         set(&mut options.deletable.region_bits, self.region_bits);
         options.floom.regions = self.regions;
@@ -118,7 +149,62 @@ impl KindOptionArgs {
         if self.semi_sorted {
             options.cuckoo.form = Form::SemiSorted;
         }
-        options
+        Ok(options)
+    }
+}
+
+/// The increments of a `B_h` filter for which none are given: all sums of three of them differ.
+const B_3_INCREMENTS: [u32; 4] = [1, 4, 8, 13];
+
+/// The contents of a cell of a variable-increment filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellScheme {
+    Sum,
+    Bh,
+    BhImproved,
+}
+
+impl CellScheme {
+    pub const ALL: [CellScheme; 3] = [CellScheme::Sum, CellScheme::Bh, CellScheme::BhImproved];
+}
+
+impl fmt::Display for CellScheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CellScheme::Sum => "sum",
+            CellScheme::Bh => "bh",
+            CellScheme::BhImproved => "bh-improved",
+        })
+    }
+}
+
+impl FromStr for CellScheme {
+    type Err = umbel::Error;
+
+    fn from_str(text: &str) -> umbel::Result<CellScheme> {
+        let found = CellScheme::ALL.into_iter().find(|scheme| scheme.to_string() == text);
+        found.ok_or_else(|| umbel::Error::parameter("scheme", text, "sum, bh or bh-improved"))
+    }
+}
+
+/// Returns the rate of a filter for which none is given; `None` if the length of its fingerprints
+/// determines it.
+pub fn default_rate(kind: Kind, options: &KindOptions) -> Option<f64> {
+    let fingerprint_bits = match kind {
+        Kind::Cuckoo => options.cuckoo.fingerprint_bits,
+        Kind::Fuse => options.fuse.fingerprint_bits,
+        _ => None,
+    };
+    let default = if kind.category() == Category::Multiset { DEFAULT_NOISE } else { DEFAULT_RATE };
+    fingerprint_bits.is_none().then_some(default)
+}
+
+/// Returns the number of keys that a filter with a window of keys remembers, for which it is planned
+/// unless another number is given.
+pub fn window_keys(kind: Kind, options: &KindOptions) -> Option<u64> {
+    match options.aging.window {
+        Some(Window::Keys(keys)) if kind == Kind::Aging => Some(keys),
+        _ => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Filters opened, built, filled and saved.
 //!
-//! [`Secrets`] opens filters; [`HashArgs`], [`KindOptionArgs`] and [`budget`] plan new ones;
+//! [`Secrets`] opens filters; [`HashArgs`], [`SizeArgs`], [`KindOptionArgs`] and [`budget`] plan new ones;
 //! [`SetBuilder`], [`ParallelFill`] and [`construct`] put keys into them; [`SaveArgs`] and
 //! [`Target`] write them, and [`FileLock`] keeps other processes out meanwhile.
 
@@ -13,11 +13,13 @@ mod fill;
 mod group;
 mod hash_args;
 mod kind_options;
+mod literature;
 mod lock;
 mod open;
 mod record;
 mod save;
 mod secrets;
+mod size_args;
 pub mod sketches;
 mod target;
 
@@ -26,7 +28,8 @@ pub use distinct::{DistinctCounter, capacity_for, new_distinct};
 pub use fill::{ParallelFill, warn_if_overfull};
 pub use group::FilterGroup;
 pub use hash_args::HashArgs;
-pub use kind_options::{KindOptionArgs, MultisetArgs};
+pub use kind_options::{CellScheme, KindOptionArgs, MultisetArgs, default_rate, window_keys};
+pub use literature::LiteratureBuilder;
 pub use lock::FileLock;
 pub use open::{
     check_category, check_not_fixed, check_plain, check_same_form, check_whole, sketch_command, wrong_kind,
@@ -34,6 +37,7 @@ pub use open::{
 pub use record::{record, warn_if_noisy};
 pub use save::SaveArgs;
 pub use secrets::{NewKey, Secrets, key_file_beside, read_key};
+pub use size_args::SizeArgs;
 pub use target::{Target, already_exists, check_writable, explain_exists};
 
 /// The default rate of a filter.

@@ -72,10 +72,24 @@ impl Blocks {
     /// Checks that the inputs can be opened.
     pub fn open(inputs: &[PathBuf], key_spec: KeySpec) -> Result<Blocks> {
         let inputs = source::resolve(inputs)?;
-        Ok(Blocks {
+        let total = source::total_len(&inputs);
+        Ok(Blocks { inputs: inputs.into(), total, ..Blocks::new(key_spec) })
+    }
+
+    /// Returns the blocks of these lines, without reading any input.
+    pub fn from_bytes(lines: Vec<u8>, key_spec: KeySpec) -> Blocks {
+        let mut blocks = Blocks { opened: 1, total: Some(lines.len() as u64), ..Blocks::new(key_spec) };
+        let source = Source::from_bytes(lines, Arc::clone(&blocks.read), Arc::clone(&blocks.stop));
+        blocks.current = Some(OpenInput { source, failure: None, field: None });
+        blocks
+    }
+
+    /// Returns the blocks of no input.
+    fn new(key_spec: KeySpec) -> Blocks {
+        Blocks {
             key_spec: Arc::new(key_spec),
-            total: source::total_len(&inputs),
-            inputs: inputs.into(),
+            total: None,
+            inputs: VecDeque::new(),
             current: None,
             carry: Vec::new(),
             number: 0,
@@ -84,13 +98,16 @@ impl Blocks {
             read: Arc::default(),
             stop: Arc::default(),
             show_progress: true,
-        })
+        }
     }
 
     /// Prepares for a command that prints lines while it reads: the output must not be one of the
     /// inputs, and a progress bar is shown only if the lines go to a file.
     pub fn printing(mut self) -> Result<Blocks> {
-        source::check_not_stdout(self.inputs.make_contiguous())?;
+        // Without inputs, the lines are in memory.
+        if !self.inputs.is_empty() {
+            source::check_not_stdout(self.inputs.make_contiguous())?;
+        }
         Ok(Blocks { show_progress: source::stdout_is_file(), ..self })
     }
 

@@ -12,11 +12,13 @@
 mod blocks;
 mod csv;
 mod key_spec;
+mod keys;
 mod pairs;
 mod records;
 mod source;
 
 pub use blocks::{Block, Blocks};
+pub use keys::KeyedInputArgs;
 pub use pairs::PairArgs;
 pub use records::{OutputLines, Records, Scratch, Skipped};
 pub use source::{
@@ -29,6 +31,7 @@ use crate::args::{headings, number};
 use anyhow::{Result, bail};
 use clap::Args;
 use key_spec::{Field, KeySpec};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Where lines come from, and which part of a line is the key.
@@ -38,6 +41,11 @@ pub struct InputArgs {
     /// or zstd are decompressed
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
+
+    /// The keys of `--key`, which replace the inputs if there are any; `None` if the command does
+    /// not have that option.
+    #[arg(skip)]
+    keys: Option<Vec<OsString>>,
 
     /// Use this field of each line as the key: its number, from 1, or with --header its name
     #[arg(short = 'F', long, value_name = "N|NAME", help_heading = headings::KEYS)]
@@ -91,9 +99,25 @@ pub fn open_whole_lines(files: &[PathBuf]) -> Result<Blocks> {
 struct Separator(Vec<u8>);
 
 impl InputArgs {
-    /// Opens the inputs.
+    /// Opens the inputs, or the lines of `--key`.
     pub fn open(&self) -> Result<Blocks> {
-        Blocks::open(&self.inputs, self.key_spec()?)
+        let key_spec = self.key_spec()?;
+        match self.keys.as_deref() {
+            None => {}
+            Some([]) => keys::check_not_keys(&self.inputs)?,
+            Some(keys) => return Ok(Blocks::from_bytes(keys::to_lines(keys, self.line_end())?, key_spec)),
+        }
+        Blocks::open(&self.inputs, key_spec)
+    }
+
+    /// Returns whether lines come from `--key`, so that nothing is read.
+    fn has_keys(&self) -> bool {
+        self.keys.as_ref().is_some_and(|keys| !keys.is_empty())
+    }
+
+    /// Fails if this file, which will be written, is one of the inputs, by whatever name.
+    pub fn check_not_output(&self, output: &Path) -> Result<()> {
+        if self.has_keys() { Ok(()) } else { check_not_output(&self.inputs, output) }
     }
 
     /// Returns whether the inputs are uncompressed files whose keys are whole lines, so that
@@ -118,6 +142,9 @@ impl InputArgs {
 
     /// Returns the name of the input with this index, for messages.
     pub fn name(&self, input: usize) -> String {
+        if self.has_keys() {
+            return "--key".to_string();
+        }
         source::name(self.inputs.get(input).map_or(Path::new("-"), PathBuf::as_path))
     }
 

@@ -46,6 +46,7 @@ impl PairArgs {
     pub fn keys(&self) -> InputArgs {
         InputArgs {
             inputs: self.inputs.clone(),
+            keys: None,
             null: self.null,
             delimiter: self.delimiter.clone(),
             field: Some("1".to_string()),

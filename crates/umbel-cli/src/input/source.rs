@@ -57,6 +57,12 @@ impl Source {
         Ok(Source { reader, waitable, stop, name })
     }
 
+    /// Returns an input that is in memory, and is not decompressed.
+    pub fn from_bytes(bytes: Vec<u8>, count: Arc<AtomicU64>, stop: Arc<AtomicBool>) -> Source {
+        let reader = Box::new(CountedReader::new(Cursor::new(bytes), count));
+        Source { reader, waitable: None, stop, name: "--key".to_string() }
+    }
+
     pub fn name(&self) -> &str {
         &self.name
     }

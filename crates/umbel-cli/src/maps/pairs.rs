@@ -5,10 +5,11 @@ use super::values::InvalidValue;
 use crate::input::{Blocks, InputArgs, PairArgs, Records};
 use crate::pipeline;
 use crate::report::printable;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use umbel::{Digest, Hasher};
+use umbel::{Batch, Digest, Hasher};
+use umbel_text::tables::Changes;
 
 /// The pairs of a block. Each distinct value is stored once, so that little work is left for the
 /// ordered part.
@@ -35,6 +36,18 @@ enum Malformed {
     NoKey,
 }
 
+impl Malformed {
+    fn explain(&self, args: &PairArgs) -> String {
+        let separator = args.separator();
+        match self {
+            Malformed::NoValue => {
+                format!("there is no {separator} in it, so it has no value: write key, {separator} and value")
+            }
+            Malformed::NoKey => "its key is not hexadecimal: correct it, or leave out --hex".to_string(),
+        }
+    }
+}
+
 impl PairBlock {
     /// Splits records into pairs and hashes the keys.
     pub fn new(args: &PairArgs, hasher: &Hasher, records: &Records) -> Result<PairBlock> {
@@ -44,22 +57,12 @@ impl PairBlock {
             text: Vec::new(),
             ends: Vec::new(),
             first_records: Vec::new(),
-            // Every line has a first field, so a record without a key is one that is not
-            // hexadecimal.
-            malformed: records.skipped().first.map(|first| (first as usize, Malformed::NoKey)),
+            malformed: None,
             records: records.record_count(),
             input: records.input(),
         };
         let mut code_of: HashMap<&[u8], u32> = HashMap::new();
-        for key in 0..records.key_count() {
-            let (number, record) = records.record(key);
-            if block.malformed.as_ref().is_some_and(|(malformed, _)| *malformed < number) {
-                break;
-            }
-            let Some(value) = args.value(record) else {
-                block.malformed = Some((number, Malformed::NoValue));
-                break;
-            };
+        block.malformed = each_pair(args, records, |_, number, value| {
             let next = code_of.len() as u32;
             let code = *code_of.entry(value).or_insert_with(|| {
                 block.text.extend_from_slice(value);
@@ -68,7 +71,7 @@ impl PairBlock {
                 next
             });
             block.codes.push(code);
-        }
+        });
         Ok(block)
     }
 
@@ -83,6 +86,28 @@ impl PairBlock {
     pub fn pairs<'a>(&'a self, numbers: &'a [u64]) -> impl ExactSizeIterator<Item = (Digest, u64)> + 'a {
         self.digests.iter().zip(&self.codes).map(|(digest, code)| (*digest, numbers[*code as usize]))
     }
+}
+
+/// Calls `found` with the index of each key, the number of its record, and its value. Stops at the
+/// first record that is not a pair, and returns it.
+fn each_pair<'a>(
+    args: &PairArgs,
+    records: &'a Records,
+    mut found: impl FnMut(usize, usize, &'a [u8]),
+) -> Option<(usize, Malformed)> {
+    // Every line has a first field, so a record without a key is one that is not hexadecimal.
+    let no_key = records.skipped().first.map(|first| (first as usize, Malformed::NoKey));
+    for key in 0..records.key_count() {
+        let (number, record) = records.record(key);
+        if no_key.as_ref().is_some_and(|(no_key, _)| *no_key < number) {
+            break;
+        }
+        match args.value(record) {
+            Some(value) => found(key, number, value),
+            None => return Some((number, Malformed::NoValue)),
+        }
+    }
+    no_key
 }
 
 /// Counts the lines of each input, to name a line in a message.
@@ -127,22 +152,43 @@ pub fn read_pairs<T: Send>(
             if let Err(InvalidValue { value, why }) = values.check(&block) {
                 bail!("{}: {why}", line_name(&input, lines.locate(block.first_records[value])));
             }
-            if let Some((malformed, why)) = &block.malformed {
-                let (at, separator) = (line_name(&input, lines.locate(*malformed)), args.separator());
-                match why {
-                    Malformed::NoValue => bail!(
-                        "{at}: there is no {separator} in it, so it has no value: write key, {separator} and value"
-                    ),
-                    Malformed::NoKey => {
-                        bail!("{at}: its key is not hexadecimal: correct it, or leave out --hex")
-                    }
-                }
+            if let Some((number, why)) = &block.malformed {
+                bail!("{}: {}", line_name(&input, lines.locate(*number)), why.explain(args));
             }
             sink(values, &block, more, &lines)?;
             Ok(ControlFlow::Continue(()))
         },
     )?;
     Ok(())
+}
+
+/// Reads all pairs into a batch of changes; the last value of a key counts. Fails if a line is not a
+/// pair or is too long, and names the line.
+pub fn read_changes(args: &PairArgs) -> Result<Changes> {
+    let input = args.keys();
+    let (mut changes, mut lines) = (Changes::default(), LineNumbers::default());
+    pipeline::run(
+        input.open()?,
+        input.threads(),
+        |_, records| {
+            let (keys, mut pairs) = (records.keys()?, Vec::with_capacity(records.key_count()));
+            let malformed = each_pair(args, records, |key, number, value| {
+                pairs.push((number, keys.with_bytes(key, <[u8]>::to_vec), value.to_vec()));
+            });
+            Ok((pairs, malformed, records.input(), records.record_count()))
+        },
+        |(pairs, malformed, number, records), _| {
+            lines.next_block(number, records);
+            for (record, key, value) in pairs {
+                changes.put(key, value).with_context(|| line_name(&input, lines.locate(record)))?;
+            }
+            if let Some((record, why)) = malformed {
+                bail!("{}: {}", line_name(&input, lines.locate(record)), why.explain(args));
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    Ok(changes)
 }
 
 /// Returns the name of a line of an input for messages.

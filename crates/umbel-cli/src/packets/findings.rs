@@ -1,151 +1,147 @@
 //! The report of `umbel net attribute --excerpt`: which pairs carried an excerpt, and when.
 
+use super::store_report::{FoundPair, StoreReport, count, pair_headings, probability, sum};
 use crate::report::Columns;
 use crate::terminal::output::{self, warn};
 use anyhow::Result;
-use serde_json::{Value, json};
-use std::net::IpAddr;
-use umbel_net::attribution::{Answer, ExcerptFindings, Finding, Listed, Pair, Searched, Trust, WINDOW};
-use umbel_net::capture::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use umbel_net::attribution::{Answer, ExcerptFindings, Finding, Searched, WINDOW};
 use umbel_net::network::Prefix;
-use umbel_net::rfc3339;
 
-/// Prints the findings, those that are least likely by chance first; returns whether there are any.
-pub fn print(answer: &Answer<ExcerptFindings>, local: &[Prefix], json: bool) -> Result<bool> {
-    let mut lines: Vec<FindingLine<'_>> = lines(answer, local).collect();
-    lines.sort_by(|one, other| one.finding.chance.total_cmp(&other.finding.chance));
-    let expected = sum(answer.searched.iter().map(|searched| searched.found.expected));
-    if json {
-        output::json(&json!({
-            "findings": lines.iter().map(FindingLine::to_json).collect::<Vec<_>>(), "expected_by_chance": expected,
-            "epochs_searched": answer.searched.len(), "epochs_unread": answer.unread.len(),
-        }))?;
-    } else {
-        print_table(&lines, answer, expected)?;
-    }
-    Ok(!lines.is_empty())
+/// The pairs that carried an excerpt.
+#[derive(Default, Serialize, Deserialize)]
+pub struct ExcerptReport {
+    findings: Vec<FindingRow>,
+    expected_by_chance: f64,
+    epochs_searched: usize,
+    epochs_unread: usize,
+    /// The number of alignments that block filters excluded. Older programs do not send it.
+    #[serde(default)]
+    alignments_excluded: u64,
 }
 
-/// A pair that carried the excerpt, and the trust in its source.
-struct FindingLine<'a> {
-    searched: &'a Searched<ExcerptFindings>,
-    finding: &'a Finding,
-    /// The trust in the source, if the local networks are known.
-    trust: Option<Trust>,
+/// A pair that carried the excerpt.
+#[derive(Serialize, Deserialize)]
+struct FindingRow {
+    #[serde(flatten)]
+    pair: FoundPair,
+    /// The byte of the payload at which the excerpt begins.
+    offset: Option<u64>,
+    /// The number of bytes up to a multiple of which the offset is known.
+    modulo: Option<u64>,
+    places: u64,
+    blocks: u64,
+    not_compared: usize,
+    by_chance: f64,
 }
 
-fn lines<'a>(
-    answer: &'a Answer<ExcerptFindings>,
-    local: &'a [Prefix],
-) -> impl Iterator<Item = FindingLine<'a>> {
-    answer.searched.iter().flat_map(move |searched| {
-        let local = if local.is_empty() { &searched.local[..] } else { local };
-        searched.found.findings.iter().map(move |finding| {
-            let trust = (!local.is_empty()).then(|| Trust::for_pair(&finding.listed.pair, local));
-            FindingLine { searched, finding, trust }
-        })
-    })
-}
-
-fn print_table(lines: &[FindingLine<'_>], answer: &Answer<ExcerptFindings>, expected: f64) -> Result<()> {
-    let with_trust = lines.iter().any(|line| line.trust.is_some());
-    let mut headings =
-        vec!["source", "destination", "from", "to", "offset", "blocks", "not compared", "by chance"];
-    headings.extend(with_trust.then_some("trust"));
-    let mut table = Columns::new(&headings);
-    for line in lines {
-        let Finding { listed, blocks, not_compared, chance, .. } = line.finding;
-        let mut row = pair_columns(listed);
-        row.extend([
-            line.offset(),
-            blocks.to_string(),
-            format!("{not_compared} bytes"),
-            probability(*chance),
-        ]);
-        row.extend(with_trust.then(|| line.trust.map_or("?".into(), |trust| trust.to_string())));
-        table.add(row);
-    }
-    if !lines.is_empty() {
-        output::text(table)?;
-    }
-    let epochs = answer.searched.len();
-    if expected >= 0.5 {
-        warn(format_args!("the excerpt is short: about {expected:.0} pairs are named by chance alone"));
-    }
-    output::message(format_args!(
-        "{} in {}; {} to be expected by chance",
-        count(lines.len(), "finding"),
-        count(epochs, "epoch"),
-        probability(expected)
-    ));
-    Ok(())
-}
-
-impl FindingLine<'_> {
-    fn is_cyclic(&self) -> bool {
-        self.searched.about.longest > WINDOW
-    }
-
-    fn cycle(&self) -> u64 {
-        WINDOW * self.searched.about.block as u64
-    }
-
-    fn offset(&self) -> String {
-        match self.finding.position() {
-            Some(position) if self.is_cyclic() => format!("{position} mod {}", self.cycle()),
-            Some(position) => position.to_string(),
-            None => "?".into(),
+impl ExcerptReport {
+    /// Returns the report of a store on this machine.
+    pub fn new(answer: &Answer<ExcerptFindings>, local: &[Prefix]) -> ExcerptReport {
+        let rows = answer.searched.iter().flat_map(|searched| {
+            searched.found.findings.iter().map(move |finding| FindingRow::new(finding, searched, local))
+        });
+        ExcerptReport {
+            findings: rows.collect(),
+            expected_by_chance: sum(answer.searched.iter().map(|searched| searched.found.expected)),
+            epochs_searched: answer.searched.len(),
+            epochs_unread: answer.unread.len(),
+            alignments_excluded: answer.searched.iter().map(|searched| searched.found.excluded).sum(),
         }
     }
 
-    fn to_json(&self) -> Value {
-        let Finding { listed, blocks, not_compared, places, chance, .. } = self.finding;
-        json!({
-            "source": listed.pair.source, "destination": listed.pair.destination,
-            "from": rfc3339::format(listed.first), "to": rfc3339::format(listed.last),
-            "offset": self.finding.position(), "modulo": self.is_cyclic().then(|| self.cycle()), "places": places,
-            "blocks": blocks, "not_compared": not_compared, "by_chance": chance,
-            "trust": self.trust.map(|trust| trust.to_string()),
-            "epoch": self.searched.path.file_name().map(|name| name.to_string_lossy()),
-        })
+    /// Puts the findings that are least likely by chance first.
+    fn sort(&mut self) {
+        self.findings.sort_by(|one, other| one.by_chance.total_cmp(&other.by_chance));
     }
 }
 
-/// Returns the first columns of a line: source, destination, and the first and last time of the
-/// pair.
-pub fn pair_columns(listed: &Listed) -> Vec<String> {
-    let host = |host: Option<IpAddr>| host.map_or("unlisted".into(), |host| host.to_string());
-    let Pair { source, destination } = listed.pair;
-    vec![
-        host(source),
-        host(destination),
-        whole_seconds(listed.first, 0),
-        whole_seconds(listed.last, 999_999_999),
-    ]
-}
+impl StoreReport for ExcerptReport {
+    fn pairs(&mut self) -> impl Iterator<Item = &mut FoundPair> {
+        self.findings.iter_mut().map(|finding| &mut finding.pair)
+    }
 
-/// Formats a time in seconds after adding `nanos`: decimals would suggest more than is known.
-pub fn whole_seconds(time: Timestamp, nanos: u64) -> String {
-    let text = rfc3339::format(Timestamp::from_nanos(time.nanos().saturating_add(nanos)));
-    format!("{}Z", text.split('.').next().unwrap_or_default())
-}
+    fn check(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
 
-/// Adds numbers. The sum of none is 0, and not -0 as from `Iterator::sum`.
-pub fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
-    numbers.fold(0.0, |sum, number| sum + number)
-}
+    fn merge(&mut self, other: ExcerptReport) {
+        self.findings.extend(other.findings);
+        self.expected_by_chance += other.expected_by_chance;
+        self.epochs_searched = self.epochs_searched.saturating_add(other.epochs_searched);
+        self.epochs_unread = self.epochs_unread.saturating_add(other.epochs_unread);
+        self.alignments_excluded = self.alignments_excluded.saturating_add(other.alignments_excluded);
+    }
 
-/// Formats an expected number of findings by chance.
-pub fn probability(chance: f64) -> String {
-    match chance {
-        0.0 => "0".into(),
-        chance if chance < 1e-3 => format!("{chance:.1e}"),
-        chance if chance < 10.0 => format!("{chance:.3}"),
-        chance => format!("{chance:.0}"),
+    fn epochs(&self) -> (usize, usize) {
+        (self.epochs_searched, self.epochs_unread)
+    }
+
+    fn any(&self) -> bool {
+        !self.findings.is_empty()
+    }
+
+    fn to_json(&mut self, _: usize) -> Result<Value> {
+        self.sort();
+        Ok(serde_json::to_value(&*self)?)
+    }
+
+    fn print(&mut self, _: usize) -> Result<()> {
+        self.sort();
+        let with_trust = self.findings.iter().any(|finding| finding.pair.trust.is_some());
+        let with_store = self.findings.iter().any(|finding| finding.pair.store.is_some());
+        let mut headings = pair_headings(with_store);
+        headings.extend(["offset", "blocks", "not compared", "by chance"]);
+        headings.extend(with_trust.then_some("trust"));
+        let mut table = Columns::new(&headings);
+        for finding in &self.findings {
+            let mut row = finding.pair.columns();
+            row.extend([
+                finding.offset_column(),
+                finding.blocks.to_string(),
+                format!("{} bytes", finding.not_compared),
+                probability(finding.by_chance),
+            ]);
+            row.extend(with_trust.then(|| finding.pair.trust_column()));
+            table.add(row);
+        }
+        if !self.findings.is_empty() {
+            output::text(table)?;
+        }
+        let expected = self.expected_by_chance;
+        if expected >= 0.5 {
+            warn(format_args!("the excerpt is short: about {expected:.0} pairs are named by chance alone"));
+        }
+        output::message(format_args!(
+            "{} in {}; {} to be expected by chance",
+            count(self.findings.len(), "finding"),
+            count(self.epochs_searched, "epoch"),
+            probability(expected)
+        ));
+        Ok(())
     }
 }
 
-/// Returns a number and its noun, such as `1 epoch` or `2 epochs`.
-pub fn count(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+impl FindingRow {
+    fn new(finding: &Finding, searched: &Searched<ExcerptFindings>, local: &[Prefix]) -> FindingRow {
+        let about = &searched.about;
+        FindingRow {
+            pair: FoundPair::new(&finding.listed, searched, local),
+            offset: finding.position(),
+            modulo: (about.longest > WINDOW).then_some(WINDOW * about.block as u64),
+            places: finding.places,
+            blocks: finding.blocks,
+            not_compared: finding.not_compared,
+            by_chance: finding.chance,
+        }
+    }
+
+    fn offset_column(&self) -> String {
+        match (self.offset, self.modulo) {
+            (Some(offset), Some(modulo)) => format!("{offset} mod {modulo}"),
+            (Some(offset), None) => offset.to_string(),
+            (None, _) => "?".into(),
+        }
+    }
 }

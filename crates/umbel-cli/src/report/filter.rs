@@ -6,12 +6,13 @@ use anstyle::Style;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
-use umbel::Stats;
 use umbel::any::Stored;
 use umbel::file::{Examined, Meta};
 use umbel::hash::Strength;
 use umbel::kind::Category;
+use umbel::sizing::Estimate;
 use umbel::sizing::space_code::{coverage, sampling};
+use umbel::{Kind, Stats};
 
 /// The report of a filter, as `umbel info` prints it, with the names that scripts rely on.
 #[derive(Debug, Serialize)]
@@ -57,6 +58,9 @@ pub struct FilterReport {
     /// is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headroom: Option<i64>,
+    /// The standard error of the headroom; 0 if at least that many keys fit.
+    #[serde(skip)]
+    headroom_error: f64,
     pub hash: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -76,17 +80,15 @@ pub struct FilterReport {
 
 impl FilterReport {
     fn from_stats(stats: &Stats) -> FilterReport {
-        let estimate = stats.estimate.estimate();
-        // There are at most as many distinct keys as insertions, whatever the bits suggest.
-        let held = estimate.map(|keys| (keys.value.round() as u64).min(stats.inserted.unwrap_or(u64::MAX)));
         let grows = stats.kind.capabilities().grow;
         let category = stats.kind.category();
-        // The capacity of a multiset is a number of recordings, and its bits do not count keys.
-        let (estimate, held) =
-            if category == Category::Multiset { (None, stats.inserted) } else { (estimate, held) };
+        // The bits of a multiset do not count keys.
+        let estimate = stats.estimate.estimate().filter(|_| category != Category::Multiset);
+        let held = Held::from_stats(stats);
         let room = stats.capacity.filter(|_| !grows).zip(held);
-        let keys =
-            stats.capacity.map(|capacity| if grows { capacity.max(held.unwrap_or(0)) } else { capacity });
+        let keys = stats
+            .capacity
+            .map(|capacity| if grows { capacity.max(held.map_or(0, |held| held.keys)) } else { capacity });
         FilterReport {
             kind: stats.kind.to_string(),
             category,
@@ -110,7 +112,8 @@ impl FilterReport {
             fpr_target: stats.rate_target,
             fpr_now: stats.rate_now,
             details: details(stats),
-            headroom: room.map(headroom),
+            headroom: room.map(|(capacity, held)| headroom((capacity, held.keys))),
+            headroom_error: held.map_or(0.0, |held| held.error),
             path: None,
             hash: String::new(),
             seed: None,
@@ -174,6 +177,35 @@ impl FilterReport {
     }
 }
 
+/// The keys that take up room in a filter.
+#[derive(Clone, Copy)]
+struct Held {
+    keys: u64,
+    /// The standard error of `keys`; 0 if there are no more than that.
+    error: f64,
+}
+
+impl Held {
+    /// Returns the number of keys to subtract from the capacity; `None` if the filter is saturated.
+    fn from_stats(stats: &Stats) -> Option<Held> {
+        let inserted = stats.inserted.map(|keys| Held { keys, error: 0.0 });
+        // A multiset counts recordings, and fingerprints take a slot for every copy of a key.
+        if stats.kind.category() == Category::Multiset || matches!(stats.kind, Kind::Cuckoo | Kind::Quotient)
+        {
+            return inserted;
+        }
+        let Estimate { value, standard_error } = stats.estimate.estimate()?;
+        // If the estimate allows that all insertions were of different keys, the filter holds at
+        // most as many. Otherwise many keys were repeated, and only the bits show how many.
+        let repeated = |held: &Held| held.keys as f64 - value > REPEATED * standard_error;
+        let estimated = Held { keys: value.round() as u64, error: standard_error };
+        Some(inserted.filter(|held| !repeated(held)).unwrap_or(estimated))
+    }
+}
+
+/// The number of standard errors by which insertions exceed the estimate if keys were repeated.
+const REPEATED: f64 = 4.0;
+
 /// The details of a map's values, which have a row of their own.
 const VALUES: [&str; 2] = ["values", "code book bytes"];
 
@@ -192,6 +224,20 @@ impl FilterReport {
                 format!("one of {count:.0} for each key; their names take {}", size(bytes as u64))
             }
             None => format!("an integer from 0 to {} for each key", self.largest.unwrap_or_default()),
+        }
+    }
+
+    /// Describes how many keys still fit.
+    fn room(&self) -> String {
+        let about = if self.headroom_error > 0.0 { "about " } else { "" };
+        match self.headroom {
+            None if self.grows => "and it grows".to_string(),
+            None => "far above".to_string(),
+            Some(left) if left == 0 || (left.unsigned_abs() as f64) < self.headroom_error => {
+                format!("{about}full")
+            }
+            Some(more @ 1..) => format!("room for {about}{more} more"),
+            Some(less) => format!("{about}{} above", less.unsigned_abs()),
         }
     }
 
@@ -269,22 +315,18 @@ impl fmt::Display for FilterReport {
             rows.add(
                 "keys",
                 match (self.estimated_count, self.estimated_count_error) {
-                    (Some(keys), Some(0.0)) if self.count.is_some() => format!("{keys:.0}"),
-                    (Some(keys), Some(error)) => format!("{keys:.0} ± {error:.0}, estimated from the bits"),
+                    (Some(keys), Some(0.0)) => format!("{keys:.0}"),
+                    (Some(value), Some(standard_error)) => {
+                        let from = if self.grows && self.count.is_some() { "" } else { " from the bits" };
+                        format!("{}, estimated{from}", Estimate { value, standard_error })
+                    }
                     _ if self.category == Category::Sketch => "too many to tell".to_string(),
                     _ => "unknown: the filter is saturated".to_string(),
                 },
             );
         }
         if let Some(capacity) = self.capacity.filter(|_| !self.fixed) {
-            let room = match self.headroom {
-                None if self.grows => "and it grows".to_string(),
-                Some(more @ 1..) => format!("room for {more} more"),
-                Some(0) => "full".to_string(),
-                Some(less) => format!("{} above", less.unsigned_abs()),
-                None => "far above".to_string(),
-            };
-            rows.add("capacity", format!("{capacity}, {room}"));
+            rows.add("capacity", format!("{capacity}, {}", self.room()));
         }
         if !self.fixed {
             rows.add("fill", format!("{:.2} %", 100.0 * self.fill));

@@ -7,6 +7,6 @@ mod table;
 mod text;
 
 pub use filter::FilterReport;
-pub use plan::PlanReport;
+pub use plan::{FormulaReport, PlanReport};
 pub use table::{Columns, Rows};
-pub use text::{escaped, percent, printable, size, truncated};
+pub use text::{escaped, percent, printable, shell_word, size, truncated};

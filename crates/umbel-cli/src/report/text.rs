@@ -20,6 +20,16 @@ pub fn escaped(text: impl AsRef<[u8]>) -> String {
     }
 }
 
+/// Returns a word as an argument of a POSIX shell: unchanged if no character has a meaning there, and
+/// in quotes otherwise.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "%+,-./:=@_".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// Returns as much of a text as fits into a message.
 pub fn truncated(text: &[u8]) -> Cow<'_, [u8]> {
     const MAX_BYTES: usize = 300;
@@ -53,6 +63,22 @@ pub fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shells_read_quoted_words_as_they_were() {
+        for (word, quoted) in [
+            ("apple", "apple"),
+            ("2001:db8::1/64", "2001:db8::1/64"),
+            ("", "''"),
+            ("two words", "'two words'"),
+            ("$(reboot)", "'$(reboot)'"),
+            ("it's", r"'it'\''s'"),
+            ("~root", "'~root'"),
+            ("a;b\n", "'a;b\n'"),
+        ] {
+            assert_eq!(shell_word(word), quoted);
+        }
+    }
 
     #[test]
     fn rates_have_four_significant_digits() {

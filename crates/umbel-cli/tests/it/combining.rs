@@ -1,4 +1,4 @@
-//! `union`, `intersect`, `fold` and `convert` lose no key, and refuse combinations that would.
+//! `union`, `intersect`, `fold`, `resize` and `convert` lose no key, and refuse combinations that would.
 
 use crate::shell::{Shell, cells, line, lines, number, text};
 use std::collections::HashSet;
@@ -131,4 +131,71 @@ fn a_filter_without_counters_converts_only_to_its_own_kind() {
             }
         }
     }
+}
+
+#[test]
+fn a_union_of_full_quotient_filters_takes_the_room_it_needs() {
+    let shell = Shell::new();
+    let keys: Vec<Vec<u8>> = (0..4000).map(|number| line(1, number)).collect();
+    for (name, keys) in ["a", "b", "c"].into_iter().zip(keys.chunks(1000)) {
+        shell.build(name, "--kind quotient -n 1000", text(keys));
+    }
+    let answer = shell.run("union a b c -o all").code(0);
+    assert!(answer.stderr.contains("holds about 3000 keys, more than the 1000 it was made for"));
+    assert_eq!(found(&shell, "all", &keys[..3000]).len(), 3000);
+    // A key raises the rate of the union as much as that of its parts.
+    let [part, all] = ["a", "all"].map(|name| number(&shell.info(name), "fpr_now"));
+    assert!((all / part / 3.0 - 1.0).abs() < 0.05, "{part} {all}");
+    // Remainders of one bit cannot give one away.
+    for (name, keys) in ["d", "e"].into_iter().zip(keys.chunks(1000)) {
+        shell.build(name, "--kind quotient --remainder-bits 1 -n 1000 -p 40%", text(keys));
+    }
+    shell.run("union d e -o no").refused(&["d and e", "it can grow to 1216 keys", "build it again"]);
+}
+
+#[test]
+fn a_resized_quotient_filter_has_the_same_keys_and_reports_its_rate() {
+    let shell = Shell::new();
+    let keys: Vec<Vec<u8>> = (0..6000).map(|number| line(1, number)).collect();
+    shell.build("f", "--kind quotient -n 1000 --meta source=test", text(&keys[..1000]));
+    shell.run("resize f -n 5000 -o larger").ok();
+    let facts = shell.info("larger");
+    assert_eq!((&facts["capacity"], &facts["meta"]["source"]), (&5000.into(), &"test".into()));
+    assert_eq!(found(&shell, "larger", &keys[..1000]).len(), 1000);
+    assert_eq!(facts["fpr_now"], shell.info("f")["fpr_now"], "the fingerprints are the same");
+    shell.pipe("add larger", text(&keys[1000..5000])).ok();
+    assert_eq!(found(&shell, "larger", &keys[..5000]).len(), 5000);
+    let facts = shell.info("larger");
+    let (now, promised) = (number(&facts, "fpr_now"), number(&facts, "fpr_target"));
+    assert!((0.95 * promised..1.05 * promised).contains(&now), "{facts}");
+    let said = shell.run("info larger").ok();
+    assert!(said.text().contains("5000, full"), "{}", said.text());
+    // Back to the size it had, as if it had never had another.
+    shell.run("resize f -n 4000 -o roomy").ok();
+    shell.run("resize -f roomy -n 1000 -o back").ok();
+    let [before, back] = ["f", "back"].map(|name| shell.load(name).filter);
+    assert!(cells(&before) == cells(&back));
+}
+
+#[test]
+fn a_filter_that_cannot_be_resized_is_refused_with_the_alternative() {
+    let shell = Shell::new();
+    shell.build("quotient", "--kind quotient -n 1000", lines(1, 0..1000));
+    shell.run("resize quotient -n 999 -o new").refused(&["n = 999", "at least the 1000 keys"]);
+    shell.run("resize quotient -n 1e9 -o new").refused(&["it can grow to 77824 keys", "build it again"]);
+    shell.run("resize quotient -n 0 -o new").refused(&["at least the 1000 keys"]);
+    shell.run("resize quotient -o new").refused(&["-n"]);
+    for (kind, says) in [
+        ("standard", "a standard filter cannot be resized: it can only be folded in half: use `umbel fold`"),
+        ("blocked", "`umbel fold`"),
+        ("scalable", "it grows by itself"),
+        ("cuckoo", "build it again from its keys"),
+        ("fuse", "fuse"),
+    ] {
+        shell.build(kind, &format!("--kind {kind}"), lines(1, 0..1000));
+        shell.run(&format!("resize {kind} -n 5000 -o new")).refused(&[says]);
+    }
+    assert!(!shell.path("new").exists());
+    // Full filters say how to make room.
+    shell.pipe("add quotient", lines(2, 0..1000)).refused(&["umbel resize"]);
 }

@@ -222,3 +222,36 @@ fn invalid_options_are_refused() {
         assert_eq!(shell.names("."), ["lines"]);
     }
 }
+
+#[test]
+fn both_estimators_agree_and_the_most_likely_number_is_whole() {
+    let shell = Shell::new();
+    let text: String = (1..40).flat_map(|times| (0..times).map(move |_| format!("key{times}\n"))).collect();
+    shell.pipe("count build --kind space-code -o c", &text).ok();
+    let asked: String = (1..40).map(|times| format!("key{times}\n")).collect();
+    let [mve, mle, default] = ["--estimator mve", "--estimator mle", ""]
+        .map(|option| shell.pipe(&format!("count get {option} c"), &asked).ok());
+    assert_eq!(mve.text(), default.text());
+    let (mve, mle) = (answers(mve.text()), answers(mle.text()));
+    let mut differ = 0;
+    for (mean, likely) in mve.iter().zip(&mle) {
+        assert_eq!((mean.0, mean.2, mean.3), (likely.0, likely.2, likely.3), "the limits are the same");
+        assert_eq!(likely.1, likely.1.round(), "{likely:?}");
+        assert!((mean.1 - likely.1).abs() <= 1.0, "{mean:?} {likely:?}");
+        differ += usize::from(mean.1 != likely.1);
+    }
+    assert!(differ > 10, "{differ}");
+    shell.pipe("count get --estimator mean c", "a\n").refused(&["--estimator", "mle"]);
+}
+
+#[test]
+fn the_bits_of_a_multiset_determine_its_noise() {
+    let shell = Shell::new();
+    for kind in ["space-code", "multi-resolution"] {
+        shell.pipe(&format!("count build -f --kind {kind} -m 30k -o c"), lines(1, 0..1000)).ok();
+        let facts = shell.info("c");
+        assert!((28_000.0..=30_000.0).contains(&number(&facts, "bits")), "{facts}");
+        let planned = shell.run(&format!("plan --json --kind {kind} -m 30k -n 1000 --keys 1000")).ok().json();
+        assert_eq!(planned["built_bits"], facts["bits"], "{kind}");
+    }
+}

@@ -40,8 +40,8 @@ fn counts_are_within_their_error_for_any_input() {
 #[test]
 fn the_text_output_has_the_estimate_its_error_and_the_number_of_lines() {
     let shell = Shell::new();
-    assert_eq!(shell.pipe("distinct", "b\na\nb\n\na").ok().text(), "3 ± 0 different lines of 5\n");
-    assert_eq!(shell.pipe("distinct", "").ok().text(), "0 ± 0 different lines of 0\n");
+    assert_eq!(shell.pipe("distinct", "b\na\nb\n\na").ok().text(), "3.0 ± 0.1 different lines of 5\n");
+    assert_eq!(shell.pipe("distinct", "").ok().text(), "0 different lines of 0\n");
     let coarse = shell.pipe("distinct --error 5% --json", lines(1, 0..100_000)).ok().json();
     let (value, error) = (number(&coarse, "estimated_count"), number(&coarse, "estimated_count_error"));
     assert!((0.02 * value..0.05 * value).contains(&error), "{coarse}");
@@ -53,12 +53,15 @@ fn keys_are_extracted_as_by_other_commands_and_may_be_any_bytes() {
     let shell = Shell::new();
     let table = "id,mail\n1,a@x\n2,A@x\n3,\"b@x\"\n4,b@x\n";
     let answer = shell.pipe("distinct --csv --header -F mail --lower", table).ok();
-    assert_eq!(answer.text(), "2 ± 0 different lines of 4\n");
+    assert_eq!(answer.text(), "2.00 ± 0.09 different lines of 4\n");
     assert_eq!(
         shell.pipe("distinct -0", b"a\nb\0\xff\xfe\0a\nb\0").ok().text(),
-        "2 ± 0 different lines of 3\n"
+        "2.00 ± 0.09 different lines of 3\n"
     );
-    assert_eq!(shell.pipe("distinct", b"\xff\n\xfe\n\xff\n\0\n").ok().text(), "3 ± 0 different lines of 4\n");
+    assert_eq!(
+        shell.pipe("distinct", b"\xff\n\xfe\n\xff\n\0\n").ok().text(),
+        "3.0 ± 0.1 different lines of 4\n"
+    );
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn incompatible_sketches_are_named_with_the_difference() {
         shell.run(args).refused(says);
     }
     let opened = shell.run("distinct --key-file secret locked lines").ok();
-    assert_eq!(opened.text(), "2 ± 0 different lines of 4\n");
+    assert_eq!(opened.text(), "2.00 ± 0.09 different lines of 4\n");
 }
 
 #[test]

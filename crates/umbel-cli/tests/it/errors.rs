@@ -323,7 +323,6 @@ fn mistaken_arguments_are_explained() {
             ("info --bits --json filter", &["--bits", "--json", "cannot be used with"]),
             ("build --kind literature -o new lines", &["literature needs --hash", "murmur3"]),
             ("build --hash murmur3 -n 5 -o new lines", &["--kind literature"]),
-            ("build --kind literature --hash murmur3 -o new lines", &["literature needs -n"]),
             ("build --meta x -o new lines", &["--meta", "name=value"]),
             ("build --meta a=1 --meta a=2 -o new lines", &["given twice"]),
             ("meta filter a b=c", &["\"a\" sets nothing: write it as name=value"]),

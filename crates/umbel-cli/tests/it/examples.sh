@@ -25,6 +25,8 @@ cp access.log plans.pdf
 sed 's/ .*/\tNL/' access.log > addresses.tsv
 sed 's/ .*/\t7/' access.log | gzip > scores.tsv.gz
 printf '14C\tfree\n14D\ttaken\n' > seats.tsv
+printf 'apple\t0.80\nmelon\t3\n1\t2\n' > prices.tsv
+printf 'apple\nnuts\n' > shopping.txt
 printf '14C\ttaken\n' > changes.tsv
 printf 'connection timeout\ndisk full\n' > logs/a.log
 printf 'Warning: refused\n' > logs/b.log
@@ -37,6 +39,8 @@ chmod 600 pass.txt
 printf '192.0.2.7\n' | tee drop.txt > clients.txt
 printf 'GET\n' > signatures.txt
 printf '474554\n' > magic.hex
+printf 'R1 R2\nR2 R3\nR3 R1\nR3 R4\n' > net.txt
+printf '<graphml><graph><node id="a"/><node id="b"/><edge source="a" target="b"/></graph></graphml>' > net.graphml
 
 umbel build -n 1000 -o june.umbel june.txt
 umbel build --like june.umbel -o july.umbel july.txt
@@ -48,8 +52,10 @@ umbel build -o worse.umbel suspects.txt
 umbel build -o words.umbel words.txt
 umbel build --kind counting -o sessions.umbel ended.txt
 umbel build --kind counting -o stock.umbel sold.txt
+umbel build --kind quotient -n 1e6 -o quotient.umbel seen.txt
 umbel map build -o countries.umbel addresses.tsv
 umbel map build --mutable --values free,taken -o seats.umbel seats.tsv
+umbel table put prices prices.tsv
 umbel count build -n 1e5 -o hosts.umbel hosts.txt
 umbel distinct -o monday.umbel monday.txt
 umbel distinct -o tuesday.umbel tuesday.txt

@@ -76,6 +76,8 @@ fn an_index_is_not_replaced_by_mistake() {
     shell.run("index build logs/day01.log logs/day02.log -o two.idx").ok();
     assert_eq!(shell.run("index which two.idx quiet").ok().text(), "logs/day01.log\nlogs/day02.log\n");
     shell.run("index build nowhere -o no.idx").failed(&["nowhere"]);
+    shell.run("index build nowhere").refused(&["cannot open nowhere", "No such file"]);
+    shell.run("index build logs nowhere").refused(&["cannot open nowhere", "No such file"]);
     shell.run("index build logs --rate 2 -o x.idx").refused(&["rate"]);
     shell.run("index build logs --grams 9 -o x.idx").refused(&["grams", "2 to 8"]);
     shell.run("index build logs --block 3 -o x.idx").refused(&["block"]);
@@ -96,4 +98,16 @@ fn the_index_in_its_own_directory_is_not_indexed() {
     let facts = shell.run("index info logs/own.idx --json").ok().json();
     assert_eq!(number(&facts, "files"), 20.0);
     assert!(shell.run("grep -w UMBELIDX logs --index logs/own.idx").code(1).text().is_empty());
+}
+
+#[test]
+fn a_directory_named_instead_of_its_index_is_explained() {
+    let shell = logs();
+    shell
+        .run("index update logs")
+        .refused(&["logs is a directory without an index", "`umbel index build logs`"]);
+    shell.run("index update logs.idx").refused(&["there is no index logs.idx", "`umbel index build logs`"]);
+    shell.run("index update other").refused(&["there is no index other", "`umbel index build` makes one"]);
+    shell.run("index build logs").ok();
+    shell.run("index update logs").refused(&["its index is logs.idx", "`umbel index update logs.idx`"]);
 }

@@ -3,7 +3,7 @@
 use crate::shell::Shell;
 
 /// Every command.
-pub const COMMANDS: [&str; 34] = [
+pub const COMMANDS: [&str; 37] = [
     "build",
     "proxy",
     "push",
@@ -15,6 +15,7 @@ pub const COMMANDS: [&str; 34] = [
     "uniq",
     "remove",
     "map",
+    "table",
     "count",
     "distinct",
     "top",
@@ -25,6 +26,7 @@ pub const COMMANDS: [&str; 34] = [
     "compare",
     "convert",
     "fold",
+    "resize",
     "meta",
     "key",
     "index",
@@ -33,6 +35,7 @@ pub const COMMANDS: [&str; 34] = [
     "url",
     "vault",
     "spell",
+    "hyphenate",
     "similar",
     "net",
     "lab",
@@ -47,8 +50,7 @@ fn every_command_has_help() {
     let mut listed: Vec<&str> = help
         .text()
         .lines()
-        .take_while(|line| *line != "Options:")
-        .filter(|line| line.starts_with("  "))
+        .filter(|line| line.starts_with("  ") && !line.trim_start().starts_with('-'))
         .filter_map(|line| line.split_ascii_whitespace().next())
         .collect();
     assert_eq!(listed[0], "build", "the main job stays first");
@@ -72,6 +74,12 @@ fn every_command_has_help() {
         "map build",
         "map get",
         "map set",
+        "table put",
+        "table get",
+        "table scan",
+        "table delete",
+        "table merge",
+        "table stats",
         "count build",
         "count add",
         "count get",
@@ -101,6 +109,10 @@ fn every_command_has_help() {
         "net flows",
         "net scan",
         "net block",
+        "net simulate",
+        "net simulate loops",
+        "net simulate routing",
+        "net simulate header",
         "net trace",
         "net trace record",
         "net trace ask",

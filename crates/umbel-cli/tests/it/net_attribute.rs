@@ -336,7 +336,7 @@ fn damaged_files_of_a_store_are_named_and_the_others_searched() {
     let mut damaged = whole.clone();
     damaged[whole.len() / 2] ^= 1;
     let mut newer = whole.clone();
-    newer[8] = 2;
+    newer[8] = 3;
     for (number, bytes) in [
         (11, &whole[..whole.len() / 2]),
         (12, &whole[..5]),
@@ -353,7 +353,7 @@ fn damaged_files_of_a_store_are_named_and_the_others_searched() {
     shell.write("store/notes.txt", "not an epoch, and not taken for one");
     let check = |answer: Answer| {
         for (number, why) in
-            [(11, "truncated"), (12, "truncated"), (13, "truncated"), (14, "damaged"), (15, "version 2")]
+            [(11, "truncated"), (12, "truncated"), (13, "truncated"), (14, "damaged"), (15, "version 3")]
                 .into_iter()
                 .chain([(16, "not an epoch"), (17, "not a regular file"), (18, "not a regular file")])
         {

@@ -235,6 +235,34 @@ fn a_capture_cut_in_the_middle_is_recorded_up_to_the_cut() {
     assert_eq!(answer.json()["epochs"], 0);
 }
 
+#[test]
+fn a_recording_that_fails_or_reads_no_frame_leaves_no_folder() {
+    let shell = Shell::new();
+    shell.write("empty", "");
+    shell.write("garbage", "this is no capture\n");
+    shell.write("stub.pcap", &capture(10)[..10]);
+    shell.write("head.pcap", &capture(10)[..30]);
+    let mut damaged = capture(10);
+    damaged[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
+    shell.write("damaged.pcap", damaged);
+    let names = shell.names(".");
+    for capture in ["empty", "garbage", "missing", "stub.pcap", "head.pcap", "damaged.pcap"] {
+        for store in ["store", "partly/new/store", "./store/."] {
+            shell.run(&["net", "record", capture, "-o", store]);
+            assert_eq!(shell.names("."), names, "{capture} {store}");
+        }
+    }
+    // Folders that were there stay, empty or not.
+    std::fs::create_dir_all(shell.path("old/store")).unwrap();
+    shell.run("net record garbage -o old/store").code(2);
+    shell.run("net record garbage -o old/new/store").code(2);
+    assert_eq!(shell.names("old"), ["store"]);
+    shell.write("good.pcap", capture(10));
+    shell.run("net record good.pcap -o partly/new/store").ok();
+    shell.run("net record garbage -o partly/new/store").code(2);
+    assert_eq!(shell.names("partly/new/store"), ["00000001.epoch"]);
+}
+
 /// The captures before a bad one are not lost.
 #[test]
 fn a_bad_capture_after_a_good_one_is_an_error_and_the_good_one_is_kept() {

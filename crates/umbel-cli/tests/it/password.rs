@@ -378,8 +378,7 @@ fn lists_of_hashes_are_not_mistaken_for_words() {
     let utf16: Vec<u8> =
         "\u{feff}password\r\nletmein\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     for (list, says) in [
-        (format!("{ntlm}:10\n{other}:3\n").into_bytes(), "its lines look like NTLM hashes"),
-        (format!("{ntlm}\r\n{other}\r\n").into_bytes(), "its lines look like NTLM hashes"),
+        (format!("{ntlm}:10\n{sha1}:3\n").into_bytes(), "its lines look like NTLM and SHA-1 hashes"),
         (format!("{ntlm}{other}\n{other}{ntlm}\n").into_bytes(), "its lines look like hashes"),
         (format!("{sha1}  first.txt\n{sha1}  -\n").into_bytes(), "its lines look like sums of files"),
         (utf16, "it has zero bytes, as text in UTF-16 has"),
@@ -442,4 +441,54 @@ fn other_commands_keep_the_form_of_passwords() {
         }
         assert!(shell.read(filter) == before);
     }
+}
+
+#[test]
+fn ntlm_lists_build_filters_that_hash_candidates_with_ntlm() {
+    let shell = Shell::new();
+    let password = "8846F7EAEE8FB117AD06BDD830B7586C";
+    let qwerty = "2d20d252a479f485cdf5e171d93985bf";
+    let others: String = (0..50).map(|i| format!("{:032X}:{i}\n", u128::from(i + 1u32) << 90)).collect();
+    shell.write("ntlm.txt", format!("{others}{password}:99\n{qwerty}:7\n"));
+    let built = shell.run("password build ntlm.txt --unsealed -o weak.umbel --json").ok();
+    assert_eq!(built.json()["meta"]["password"], "ntlm", "{}", built.text());
+    let check = || shell.pipe("password check weak.umbel", "password\nqwerty\nused before\n").code(1);
+    assert_eq!(check().text(), "1: weak\n2: weak\n3: ok\n");
+    shell.pipe("password add weak.umbel", "used before\n").code(0);
+    assert_eq!(check().text(), "1: weak\n2: weak\n3: weak\n");
+    shell.run("password build --min-count 10 ntlm.txt --unsealed -f -o weak.umbel").ok();
+    assert_eq!(check().text(), "1: weak\n2: ok\n3: ok\n");
+    // The same list answers range queries.
+    assert_eq!(shell.run("password range ntlm.txt 8846f").ok().text(), format!("{}:99\n", &password[5..]));
+    let answer = shell.pipe("password check --range ntlm.txt", "password\nother\n").code(1);
+    assert_eq!(answer.text(), "1: weak\n2: ok\n");
+    // Without counts the hashes might be of another kind.
+    shell.write("plain.txt", format!("{password}\n{qwerty}\n"));
+    let answer = shell.run("password build plain.txt --unsealed -f -o weak.umbel").code(0);
+    assert!(answer.stderr.contains("taken for NTLM hashes"), "{}", answer.stderr);
+    assert_eq!(check().text(), "1: weak\n2: weak\n3: ok\n");
+    let answer = shell.run("password build --ntlm plain.txt --unsealed -f -o weak.umbel").code(0);
+    assert!(!answer.stderr.contains("taken for"), "{}", answer.stderr);
+}
+
+#[test]
+fn lists_of_both_kinds_of_hashes_are_not_mixed() {
+    let shell = Shell::new();
+    let ntlm = "8846F7EAEE8FB117AD06BDD830B7586C:99\n31D6CFE0D16AE931B73C59D7E0C089C0:1\n";
+    let sha1 = "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:9659365\n";
+    shell.write("ntlm", ntlm);
+    shell.write("sha1", sha1);
+    shell.write("mixed", ntlm.repeat(10) + sha1);
+    let build = |lists: &str| shell.run(&format!("password build {lists} -o weak.umbel --unsealed"));
+    build("mixed").refused(&["cannot use mixed", "line 21", "another kind than the NTLM hashes before it"]);
+    build("sha1 ntlm").refused(&["cannot use ntlm", "holds NTLM hashes", "the filter holds SHA-1 hashes"]);
+    build("--sha1 ntlm").refused(&["cannot use ntlm", "line 1"]);
+    build("ntlm").ok();
+    let added = shell.run("password add weak.umbel sha1").code(2);
+    assert!(
+        added.stderr.contains("it holds SHA-1 hashes, and the filter holds NTLM hashes"),
+        "{}",
+        added.stderr
+    );
+    shell.run("password build --ntlm --sha1 ntlm -o x").code(2);
 }

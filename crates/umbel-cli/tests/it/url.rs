@@ -82,6 +82,7 @@ fn invalid_addresses_are_reported_and_the_others_checked() {
     shell.pipe("url build -o bad.urls", LIST).ok();
     let mut lines =
         b"mailto:a@b.example\nhttp://\x1b[31m.example/\xff\n\n \nhttp:///\nevil.example\n".to_vec();
+    lines.extend(b"a.example/");
     lines.extend(b"a/".repeat(1000));
     let answer = shell.pipe("url check bad.urls", &lines).code(2);
     let told: Vec<&str> = answer.text().lines().collect();
@@ -90,6 +91,9 @@ fn invalid_addresses_are_reported_and_the_others_checked() {
     assert!(told[1].starts_with("invalid\t") && !told[1].contains('\x1b'), "{}", told[1]);
     assert_eq!(told[2], "invalid\thttp:///\tthere is no host");
     assert!(told[3].starts_with("unsafe\t") && told[4].starts_with("clear\t"));
+    let garbage = shell.run(&["url", "check", "bad.urls", "garbage", "no address", "good.example"]).code(2);
+    assert_eq!(garbage.text().matches("it is not an address: without http:// it needs a host").count(), 2);
+    assert!(garbage.text().ends_with("clear\thttp://good.example/\n"), "{}", garbage.text());
     let built = shell.pipe("url build -o some.urls", "evil.example\nmailto:x@y\n").code(0);
     assert!(
         built.stderr.contains("skipped 1 line that is not an address; the first is line 2"),
@@ -136,7 +140,7 @@ fn hosts_files_and_rules_that_name_a_host_are_understood() {
         shell.run(&["url", "check", "hosts.urls", &format!("http://{host}/page")]).code(1);
     }
     for host in ["localhost", "broadcasthost", "ip6-loopback", "0.0.0.0", "127.0.0.1", "note.example"] {
-        shell.run(&["url", "check", "hosts.urls", host]).ok();
+        shell.run(&["url", "check", "hosts.urls", &format!("http://{host}/")]).ok();
     }
     shell.write(
         "rules",

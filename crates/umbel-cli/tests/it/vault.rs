@@ -262,6 +262,11 @@ fn nothing_is_overwritten_or_written_elsewhere() {
     assert!(list.text().contains("escape") && !list.text().contains('\x1b'), "no terminal is taken over");
     // Missing documents.
     assert!(vault(&shell, "get v nobody").code(1).stderr.contains("there is no document \"nobody\" in v"));
+    let near = vault(&shell, "get v PLAN.TXT").code(1).stderr;
+    assert!(near.contains("similar names: plan.txt"), "{near}");
+    let near = vault(&shell, "get v escape").code(1).stderr;
+    assert!(near.contains("similar names: ../../escape"), "{near}");
+    assert!(!vault(&shell, "get v zebra").code(1).stderr.contains("similar"));
     vault(&shell, "remove v plan.txt nobody").code(1);
     assert_eq!(vault(&shell, "search v attack").ok().text(), "plan.txt\n", "all or none is removed");
     // A directory with other files does not become a vault, and no vault is created twice.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use umbel::Digest;
 use umbel::hash::reduce;
 use umbel::sizing::rate::expected_fill;
-use umbel_net::routing::{Attenuated, Document, FilterShape, Network};
+use umbel_net::routing::{Attenuated, Document, FilterShape, Network, reach};
 use umbel_net::topology::Graph;
 
 pub struct AttenuatedRouting;
@@ -34,7 +34,7 @@ impl Experiment for AttenuatedRouting {
                      documents are searched for from random nodes.",
             advice: "Make the filters wide enough that the deepest level stays below half full, or \
                      use fewer levels; keep a slower lookup for the rest.",
-            command: "the library module `umbel_net::routing`",
+            command: "`umbel net simulate routing`; the library module `umbel_net::routing`",
             seconds: [1, 3],
             timed: false,
             parameters: &[NODES, DOCUMENTS],
@@ -121,23 +121,10 @@ fn worked_example(findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Returns the nodes behind each link, by distance: those that can be reached in exactly that many
-/// hops without immediately turning back.
+/// Returns the nodes behind each link of each node, by distance.
 fn behind(graph: &Graph) -> Vec<Vec<Vec<BTreeSet<usize>>>> {
-    let mut levels: Vec<Vec<Vec<BTreeSet<usize>>>> = (0..graph.len())
-        .map(|node| graph.neighbours(node).iter().map(|link| vec![BTreeSet::from([link.to])]).collect())
-        .collect();
-    for level in 1..DEPTH as usize {
-        for node in 0..graph.len() {
-            for (number, link) in graph.neighbours(node).iter().enumerate() {
-                let far =
-                    graph.neighbours(link.to).iter().zip(&levels[link.to]).filter(|(far, _)| far.to != node);
-                let union = far.flat_map(|(_, levels)| levels[level - 1].iter().copied()).collect();
-                levels[node][number].push(union);
-            }
-        }
-    }
-    levels
+    let links = |node| 0..graph.neighbours(node).len();
+    (0..graph.len()).map(|node| links(node).map(|link| reach(graph, node, link, DEPTH)).collect()).collect()
 }
 
 fn document(lab: &Lab, node: usize, number: u64, shape: FilterShape) -> Document {

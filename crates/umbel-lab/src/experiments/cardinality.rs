@@ -218,7 +218,8 @@ fn filling(lab: &Lab, findings: &mut Findings) -> Result<()> {
         for (size, values) in sizes.into_iter().zip(&mut values) {
             filter.insert_batch(&Hashed(&digests[start..size as usize]));
             start = size as usize;
-            let keys = filter.stats().estimate.estimate();
+            // The filter itself also knows that it holds no more keys than were inserted.
+            let keys = shape.cardinality(filter.stats().used_cells)?.estimate();
             values.extend(keys.map(|keys| keys.value));
         }
     }

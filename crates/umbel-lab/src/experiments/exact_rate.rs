@@ -25,13 +25,15 @@ impl Experiment for ExactRate {
             id: "E1c",
             chapter: Chapter::Sizing,
             title: "The classic formula is too low for small filters",
-            sources: &[BOSE, CHRISTENSEN, GRANDI],
+            sources: &[BOSE, CHRISTENSEN, GRANDI, HONOROFF],
             claim: "Textbooks call (1 - (1 - 1/m)^(kn))^k exact, but it is below the true rate: by \
                     10 to 12 % at 128 bits and 8 keys, and by 13 to 15 % in its asymptotic form. \
-                    The larger the filter, the smaller the error.",
+                    The larger the filter, the smaller the error. The asymptotic form rests on (1 \
+                    - 1/x)^(-x), which Honoroff 2006 prints for eleven x and which falls to e.",
             set_up: "Exact rates from the distribution of the number of set bits, for six shapes, \
                      compared with independently computed values; then the ratio of the classic \
-                     formula to the exact rate for growing filters of 10 bits per key.",
+                     formula to the exact rate for growing filters of 10 bits per key. Last, the \
+                     printed table of (1 - 1/x)^(-x), to all six decimals.",
             advice: "Use the classic formula for every filter above ten thousand bits, and the \
                      exact rate for filters of a few hundred.",
             command: "`umbel plan`",
@@ -82,10 +84,59 @@ impl Experiment for ExactRate {
         sweep.that(claim, ratios.is_sorted_by(|one, next| one < next)).shows("e07");
         sweep.at_most("classic formula / exact rate, at its largest", ratios[ratios.len() - 1], 1.0);
         findings.add(sweep);
+        limit(&mut findings);
         findings.verdict =
             "Filters of a few hundred bits need the exact formula; above ten thousand bits the \
-             classic one is as good."
+             classic one is as good, and above a million bits e is as good as (1 - 1/x)^(-x)."
                 .into();
         Ok(findings)
     }
+}
+
+/// Values of x and the printed values of (1 - 1/x)^(-x).
+#[expect(clippy::approx_constant, reason = "the last printed value rounds to e")]
+const PRINTED_LIMIT: [(u64, f64); 11] = [
+    (4, 3.160_494),
+    (16, 2.808_404),
+    (64, 2.739_827),
+    (256, 2.723_610),
+    (1024, 2.719_610),
+    (4096, 2.718_614),
+    (16_384, 2.718_365),
+    (65_536, 2.718_303),
+    (262_144, 2.718_287),
+    (1_048_576, 2.718_283),
+    (4_194_304, 2.718_282),
+];
+
+/// Computes the printed values of (1 - 1/x)^(-x), and their distance from e.
+fn limit(findings: &mut Findings) {
+    let mut sweep = Sweep::new("limit").chart(
+        "limit",
+        "(1 - 1/x)^(-x) above its limit e",
+        Axis::log("x"),
+        Axis::log("distance from e"),
+    );
+    for (x, printed) in PRINTED_LIMIT {
+        let inverse = 1.0 / x as f64;
+        // The logarithm of 1 - 1/x as such would lose the digits of 1/x.
+        let value = (-(-inverse).ln_1p() / inverse).exp();
+        let distance = value - std::f64::consts::E;
+        sweep
+            .at(x as f64)
+            .cell("x", x)
+            .value("printed", printed, 6)
+            .value("computed", value, 6)
+            .near(format!("(1 - 1/x)^(-x) at x = {x}, to the last printed digit"), printed, 5.01e-7)
+            .scientific("distance_from_e", distance, 3)
+            .dots("computed", 0)
+            .scientific("e_over_2x", std::f64::consts::E * inverse / 2.0, 3)
+            .line("e / 2x", 0);
+    }
+    let distances: Vec<f64> = sweep.points("computed").iter().map(|point| point.1).collect();
+    sweep.that(
+        "(1 - 1/x)^(-x) falls towards e, and is above it at every x",
+        distances.is_sorted_by(|one, next| one > next) && distances.iter().all(|distance| *distance > 0.0),
+    );
+    findings.add(sweep);
 }

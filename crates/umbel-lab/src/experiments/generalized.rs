@@ -30,7 +30,7 @@ impl Experiment for Generalized {
                      8192 bits.",
             advice: "Use it where a sender controls the initial bits, and check elements in \
                      reverse order; a plain lookup forgets half of them.",
-            command: "the library module `umbel_net::traceback::generalized`",
+            command: "`umbel net simulate header`; the library module `umbel_net::traceback::generalized`",
             seconds: [3, 15],
             timed: false,
             parameters: &[BUILDS],

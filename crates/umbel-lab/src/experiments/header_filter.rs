@@ -6,10 +6,9 @@ use crate::keys::mix;
 use umbel::Timestamp;
 use umbel::hash::reduce;
 use umbel_net::blocklist::{Blocklist, Options};
-use umbel_net::mask::Mask;
 use umbel_net::network::Prefix;
+use umbel_net::simulate::header::{Routers, Way};
 use umbel_net::topology::Graph;
-use umbel_net::traceback::{Trace, generalized, header, walk, walk_paths};
 
 pub struct HeaderFilter;
 
@@ -20,23 +19,6 @@ const W: usize = 8;
 /// The number of bits that a router sets; and in the generalised filter, that it resets and sets.
 const WEIGHT: u32 = 5;
 const K: [u32; 2] = [2, 3];
-/// The number of queries after which a walk gives up.
-const MAX_STEPS: usize = 200_000;
-
-/// The ways to find the path, each with the header that the sender wrote.
-const WAYS: [(&str, Way); 4] = [
-    ("plain, honest sender", Way::Plain(Mask::EMPTY)),
-    ("plain, all ones", Way::Plain(Mask::FULL)),
-    ("generalised, all ones", Way::Generalized(Mask::FULL)),
-    ("generalised in order, all ones", Way::InOrder(Mask::FULL)),
-];
-
-#[derive(Clone, Copy)]
-enum Way {
-    Plain(Mask<W>),
-    Generalized(Mask<W>),
-    InOrder(Mask<W>),
-}
 
 impl Experiment for HeaderFilter {
     fn about(&self) -> About {
@@ -59,8 +41,8 @@ impl Experiment for HeaderFilter {
                      the network.",
             advice: "Use the generalised filter, read in order; a plain header filter lets an \
                      attacker accuse everybody.",
-            command: "the library module `umbel_net::traceback`; to block what was found, `umbel \
-                      net block`",
+            command: "`umbel net simulate header`; the library module `umbel_net::traceback`; to block \
+                      what was found, `umbel net block`",
             seconds: [1, 5],
             timed: false,
             parameters: &[PACKETS],
@@ -83,7 +65,8 @@ impl Experiment for HeaderFilter {
             ("Waxman", Graph::waxman(500, 0.2, 0.08, lab.seed)?),
         ];
         for (name, graph) in &networks {
-            for (colour, (way_name, way)) in WAYS.into_iter().enumerate() {
+            for (colour, way) in Way::ALL.into_iter().enumerate() {
+                let way_name = way.as_str();
                 let sums = follow(lab, graph, way)?;
                 let all = sums.packets as f64;
                 let (found, innocent) = (sums.found as f64 / all, sums.innocent as f64 / all);
@@ -98,7 +81,7 @@ impl Experiment for HeaderFilter {
                     .cells([("network", &name), ("way", &way_name)])
                     .value("senders_blocked", sums.senders_blocked as f64 / all, 4)
                     .value("innocents_blocked", sums.innocents_blocked as f64 / all, 3);
-                judge(&mut paths, name, way_name, way, graph, &sums);
+                judge(&mut paths, name, way, graph, &sums);
                 if *name == "Waxman" {
                     let points = sums.by_length.iter().filter(|(_, (count, _))| *count >= 10);
                     // Zero has no place on a logarithmic axis.
@@ -126,29 +109,29 @@ impl Experiment for HeaderFilter {
 const INNOCENTS: &str = "innocent addresses blocked per packet";
 
 /// Adds the criteria of a way.
-fn judge(paths: &mut Sweep, network: &str, name: &str, way: Way, graph: &Graph, sums: &Sums) {
+fn judge(paths: &mut Sweep, network: &str, way: Way, graph: &Graph, sums: &Sums) {
     let [found, innocent, blocked] =
         [sums.found, sums.innocent, sums.innocents_blocked].map(|count| count as f64 / sums.packets as f64);
     let nodes = graph.len() as f64;
-    let claim = |what: &str| format!("{network}, {name}: {what}");
+    let claim = |what: &str| format!("{network}, {}: {what}", way.as_str());
     let (innocents, share_innocent) = (claim(INNOCENTS), claim("share of innocent routers"));
     match way {
-        Way::Plain(start) if start == Mask::EMPTY => {
+        Way::Plain => {
             paths.at_least(claim("share of paths found"), found, 1.0);
             paths.at_most(innocents, blocked, 1.0);
         }
-        Way::Plain(_) => {
+        Way::PlainFull => {
             let suspects = innocent + sums.routers as f64 / sums.packets as f64;
             let share = claim("share of all routers that are suspects");
             paths.near(share, suspects / nodes, 1.0, 1e-9).shows("e34");
             let share = claim("share of innocent addresses blocked per packet");
             paths.at_least(share, blocked / nodes, 0.25);
         }
-        Way::Generalized(_) => {
+        Way::Generalized => {
             paths.at_most(share_innocent, innocent / nodes, 0.05);
             paths.at_most(innocents, blocked, 2.0);
         }
-        Way::InOrder(_) => {
+        Way::InOrder => {
             let found = (sums.found + sums.unfinished) as f64 / sums.packets as f64;
             paths.at_least(claim("share of paths found"), found, 1.0);
             paths.at_most(share_innocent, innocent / nodes, 0.25);
@@ -176,11 +159,7 @@ fn follow(lab: &Lab, graph: &Graph, way: Way) -> Result<Sums> {
     let options = Options { capacity: graph.len() as u64, ..Options::default() };
     let mut list = Blocklist::new(&options, Timestamp::from_millis(0))?;
     let everybody: Vec<_> = (0..graph.len()).map(|node| graph.address(node)).collect();
-    let addresses = || (0..graph.len()).map(|node| graph.address_bytes(node));
-    let plain: Vec<header::Router<W>> =
-        addresses().map(|address| header::Router::new(&address, lab.seed, WEIGHT)).collect();
-    let firm: Vec<generalized::Router<W>> =
-        addresses().map(|address| generalized::Router::new(&address, lab.seed, K[0], K[1])).collect();
+    let routers = Routers::<W>::new(graph, lab.seed, WEIGHT, K);
     let mut sums = Sums::default();
     for packet in 0..lab.count(&PACKETS) {
         let draw = |what: u64| {
@@ -188,21 +167,7 @@ fn follow(lab: &Lab, graph: &Graph, way: Way) -> Result<Sums> {
         };
         let (from, to) = (draw(0), draw(1));
         let path = graph.path(from, to);
-        let found: Trace = match way {
-            Way::Plain(mut filter) => {
-                path.iter().for_each(|node| plain[*node].mark(&mut filter));
-                walk(graph, to, (), |node, ()| plain[node].may_have_marked(&filter).then_some(()))
-            }
-            Way::Generalized(mut filter) => {
-                path.iter().for_each(|node| firm[*node].mark(&mut filter));
-                walk(graph, to, (), |node, ()| firm[node].may_have_marked(&filter).then_some(()))
-            }
-            Way::InOrder(mut filter) => {
-                path.iter().for_each(|node| firm[*node].mark(&mut filter));
-                let start = generalized::Touched::default();
-                walk_paths(graph, to, start, MAX_STEPS, |node, later| firm[node].trace(&filter, later))
-            }
-        };
+        let found = routers.trace(graph, &path, way).trace;
         let innocent = found.routers.iter().filter(|node| !path.contains(node)).count() as u64;
         let whole = path.iter().all(|node| found.routers.contains(node));
         sums.packets += 1;

@@ -2,11 +2,10 @@
 //! dictionary on disk has the rest.
 
 use super::prelude::*;
-use crate::Error;
-use hyphenation::{Hyphenator, Language, Load, Standard as Dictionary};
 use std::collections::BTreeSet;
 use umbel::sizing::KPolicy;
 use umbel::{Bloom, Hasher, Standard};
+use umbel_text::hyphenation::{Hyphenator, Language};
 
 pub struct Hyphenation;
 
@@ -53,8 +52,7 @@ impl Experiment for Hyphenation {
                      used as well where it is installed. Every word is looked up once.",
             advice: "Improve the rules before you improve the filter: it can save at most the \
                      reads for words that the rules get right.",
-            command: "`umbel build` for the exceptions and `umbel check` in front of the \
-                      dictionary",
+            command: "`umbel hyphenate --stats`",
             seconds: [1, 10],
             timed: false,
             parameters: &[WORDS_ASKED, BUILDS],
@@ -164,8 +162,7 @@ fn as_printed(lab: &Lab, findings: &mut Findings) -> Result<()> {
 
 /// Measures the savings for words that TeX hyphenates.
 fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
-    let dictionary = Dictionary::from_embedded(Language::EnglishUS)
-        .map_err(|error| Error::parameter("patterns", error, "the patterns of the hyphenation crate"))?;
+    let hyphenator = Hyphenator::new(Language::English)?;
     let mut sweep = Sweep::new("patterns").chart(
         "patterns",
         "Saved reads when short patterns act as the rules",
@@ -173,14 +170,14 @@ fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
         Axis::linear("saved, %"),
     );
     for (colour, (from, words)) in lists(lab).into_iter().enumerate() {
-        let truth: Vec<Vec<usize>> = words.iter().map(|word| dictionary.opportunities(word)).collect();
+        let truth: Vec<Vec<usize>> = words.iter().map(|word| hyphenator.breaks(word)).collect();
         for letters in LETTERS {
             let mut exceptions = Vec::new();
             let mut regular = Vec::new();
             for (word, truth) in words.iter().zip(&truth) {
                 // Words become numbers, so that a bad hash is noticed here as in other experiments.
                 let key = Hasher::fast(0x7e).digest_bytes(word.as_bytes()).get();
-                let by_rule = by_rule(&dictionary, word, letters);
+                let by_rule = hyphenator.breaks_by_rule(word, letters);
                 if by_rule == *truth { regular.push(key) } else { exceptions.push(key) }
             }
             let share = regular.len() as f64 / words.len() as f64;
@@ -223,23 +220,6 @@ fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
     }
     findings.add(sweep);
     Ok(())
-}
-
-/// Returns the places where a word may be broken, by the patterns of at most `letters` letters. The
-/// end of a word counts as a letter.
-fn by_rule(dictionary: &Dictionary, word: &str, letters: usize) -> Vec<usize> {
-    let marked = format!(".{word}.").into_bytes();
-    let mut values = vec![0u8; marked.len() + 1];
-    for start in 0..marked.len() {
-        let end = marked.len().min(start + letters);
-        for locus in dictionary.prefix_tallies(&marked[start..end]).flatten() {
-            if let Some(value) = values.get_mut(start + usize::from(locus.index)) {
-                *value = locus.value.max(*value);
-            }
-        }
-    }
-    let Some((first, last)) = dictionary.boundaries(word) else { return Vec::new() };
-    (first..=last).filter(|place| values[place + 1] % 2 == 1).collect()
 }
 
 /// Returns lists of words with their names. Every machine has the first one.

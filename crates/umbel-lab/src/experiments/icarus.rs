@@ -5,6 +5,7 @@ use super::prelude::*;
 use crate::keys::mix;
 use umbel::hash::reduce;
 use umbel_net::loops::{Allowance, Header, Interface, Verdict, dropped, weight};
+use umbel_net::simulate::loops::{Route, TIME_TO_LIVE};
 use umbel_net::topology::Graph;
 
 pub struct Icarus;
@@ -19,7 +20,6 @@ const ONE_REPRIEVE: Allowance = Allowance { failures: 0, reprieves: 1 };
 const TWO_FAILURES: Allowance = Allowance { failures: 2, reprieves: 1 };
 const LOST_SHARE: f64 = 0.001;
 const HOPS: u32 = 160;
-const TIME_TO_LIVE: usize = 64;
 
 const PACKETS: Parameter =
     Parameter::count("packets", "packets on paths without a loop", [40_000, 400_000], [20_000, 10_000_000]);
@@ -44,7 +44,7 @@ impl Experiment for Icarus {
             advice: "With 256 bits, two failures and one reprieve, paths of up to about a hundred \
                      hops lose fewer than one packet in a thousand, and short loops end in a fifth \
                      to a half of the hops that a time to live of 64 allows.",
-            command: "the library module `umbel_net::loops`",
+            command: "`umbel net simulate loops`; the library module `umbel_net::loops`",
             seconds: [2, 15],
             timed: false,
             parameters: &[PACKETS],
@@ -262,21 +262,13 @@ struct Sums {
 impl Sums {
     /// Sends a packet once with only a time to live, and once with the filter.
     fn send(&mut self, source: usize, target: usize, next: &dyn Fn(usize) -> Option<usize>, seed: u64) {
-        let mut header = Header::<8>::new(TWO_FAILURES);
-        let (mut node, mut hops, mut dropped) = (source, 0, None);
-        while let Some(to) = next(node).filter(|_| node != target && hops < TIME_TO_LIVE) {
-            let interface = ((node as u64) << 32 | to as u64).to_le_bytes();
-            let verdict = Interface::<8>::new(&interface, seed, TWO_FAILURES).pass(&mut header);
-            if dropped.is_none() && verdict == Verdict::Drop {
-                dropped = Some(hops);
-            }
-            (node, hops) = (to, hops + 1);
-        }
+        let route = Route::follow(source, target, next);
+        let dropped = route.pass::<8>(seed, TWO_FAILURES).dropped;
         self.packets += 1;
-        if hops == TIME_TO_LIVE {
+        if route.entry.is_some() {
             self.looping += 1;
-            self.links_alive += hops as u64;
-            self.links_filtered += dropped.unwrap_or(hops) as u64;
+            self.links_alive += TIME_TO_LIVE as u64;
+            self.links_filtered += dropped.unwrap_or(TIME_TO_LIVE).min(TIME_TO_LIVE) as u64;
         } else {
             self.lost += u64::from(dropped.is_some());
         }

@@ -8,6 +8,7 @@ mod bloomier;
 mod caches;
 mod cardinality;
 mod choice_of_k;
+mod compressed;
 mod counting;
 mod cuckoo;
 mod deletability;
@@ -96,6 +97,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(similar::Similar),
         // Caches and tables
         Box::new(caches::Caches),
+        Box::new(compressed::Compressed),
         Box::new(tables::Tables),
         // Privacy and security
         Box::new(password::Difference),

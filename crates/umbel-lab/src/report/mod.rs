@@ -95,7 +95,7 @@ fn experiment(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<String>
             }
             for trace in &findings.traces {
                 let svg = trace.to_svg().map_err(io::Error::other)?;
-                section.push_str(&picture(folder, trace.name, trace.title, &svg)?);
+                section.push_str(&picture(folder, trace.name, &trace.title, &svg)?);
             }
             // The conclusion and the advice assume that all criteria hold.
             if outcome.holds() {

@@ -11,12 +11,15 @@ pub struct Cells {
     /// Keys that use each cell.
     keys: Vec<Vec<String>>,
     members: Vec<String>,
+    /// Keys that were members once.
+    former: Vec<String>,
 }
 
 impl Cells {
     /// Creates empty cells.
     pub fn new(label: &'static str, len: usize) -> Cells {
-        Cells { label, values: vec![0; len], keys: vec![Vec::new(); len], members: Vec::new() }
+        let (values, keys) = (vec![0; len], vec![Vec::new(); len]);
+        Cells { label, values, keys, members: Vec::new(), former: Vec::new() }
     }
 
     pub fn values(&self) -> &[u64] {
@@ -31,8 +34,18 @@ impl Cells {
     /// Unregisters a member.
     pub fn leave(&mut self, key: &str) {
         if let Some(member) = self.members.iter().position(|known| known == key) {
-            self.members.swap_remove(member);
+            self.former.push(self.members.swap_remove(member));
         }
+    }
+
+    /// Returns whether a key is a member.
+    pub fn is_member(&self, key: &str) -> bool {
+        self.members.iter().any(|known| known == key)
+    }
+
+    /// Returns the keys that use a cell.
+    pub fn users(&self, position: usize) -> &[String] {
+        &self.keys[position]
     }
 
     /// Returns the present cells.
@@ -42,11 +55,19 @@ impl Cells {
         row
     }
 
+    /// Replaces a cell and the keys that use it.
+    pub fn replace(&mut self, position: usize, value: u64, users: &[String]) {
+        self.values[position] = value;
+        self.keys[position] = users.to_vec();
+    }
+
     /// Changes cells of a key. Each change has a position, a value and the text below the cell.
     pub fn change(&mut self, key: &str, changes: &[(usize, u64, String)]) -> Row {
         let before = self.values.clone();
+        let is_member = self.is_member(key);
         for (position, value, _) in changes {
-            if *value < before[*position] {
+            // A key that was inserted twice and removed once still uses its cells.
+            if *value == 0 || *value < before[*position] && !is_member {
                 self.keys[*position].retain(|known| known != key);
             } else if !self.keys[*position].iter().any(|known| known == key) {
                 self.keys[*position].push(key.into());
@@ -125,7 +146,7 @@ impl Cells {
 
     /// Queries a key: no if one of its cells has a reason against it.
     pub fn query_with_reasons(&self, key: &str, cells: &[(usize, Option<String>)]) -> Step {
-        let (mut row, member) = (self.row(), self.members.iter().any(|known| known == key));
+        let (mut row, member) = (self.row(), self.is_member(key));
         let (mut refused, mut reasons, mut to_blame) = (Vec::new(), Vec::new(), Vec::new());
         for (position, reason) in cells {
             match reason {
@@ -148,13 +169,15 @@ impl Cells {
         let because = if zeros { format!("{} hold 0", and(&refused)) } else { reasons.join(", and ") };
         let (verdict, answer) = match (refused.is_empty(), member) {
             (true, true) => ("probably a member, and it is one.".into(), Answer::Member),
-            (true, false) => (
-                format!(
-                    "yes, but it was never inserted: a false positive. Its cells are those of {}.",
-                    and(&to_blame)
-                ),
-                Answer::FalsePositive(to_blame),
-            ),
+            (true, false) => {
+                let past =
+                    if self.former.iter().any(|known| known == key) { "removed" } else { "never inserted" };
+                let users = and(&to_blame);
+                (
+                    format!("yes, but it was {past}: a false positive. Its cells are those of {users}."),
+                    Answer::FalsePositive(to_blame),
+                )
+            }
             (false, false) => (format!("certainly not a member, since {because}."), Answer::No(refused)),
             (false, true) => (
                 format!("no, since {because}; but it was inserted: a false negative."),

@@ -1,9 +1,10 @@
-//! The worked examples of the source documents, step by step: arrays before and after, the zero
-//! that causes a no, the keys that cause a false positive. `docs/references.md` lists the
-//! documents.
+//! Filters step by step: arrays before and after, the zero that causes a no, the keys that cause a
+//! false positive.
 //!
-//! An [`Example`] is computed, not copied: each step runs small filters with given positions. The
-//! same two renderers draw every [`Trace`], as text and as a picture.
+//! An [`Example`] comes from a source document, which `docs/references.md` lists. It is computed,
+//! not copied: each step runs small filters with given positions. [`OwnKeys`] does the same with
+//! the keys, and if wanted the hash functions, of a user. The same two renderers draw every
+//! [`Trace`], as text and as a picture.
 //!
 //! ```
 //! let trace = umbel_lab::trace::find("search").expect("the lookups of the first example").run()?;
@@ -14,11 +15,15 @@
 
 mod cells;
 mod examples;
+mod formula;
+mod own;
 mod picture;
 mod text;
 
 pub use examples::examples;
 pub(crate) use examples::{elements, positions};
+pub use formula::Formula;
+pub use own::{OwnHash, OwnKeys};
 use std::fmt;
 
 /// A worked example.
@@ -41,7 +46,7 @@ impl Example {
     /// An error of the filter library.
     pub fn run(&self) -> crate::Result<Trace> {
         let &Example { name, title, source, steps } = self;
-        Ok(Trace { name, title, source, steps: steps()? })
+        Ok(Trace { name, title: title.into(), source: source.into(), steps: steps()? })
     }
 }
 
@@ -50,15 +55,15 @@ pub fn find(name: &str) -> Option<&'static Example> {
     examples().iter().find(|example| example.name.eq_ignore_ascii_case(name))
 }
 
-/// The steps of an example.
+/// The steps of an example, or of a filter of a user's own keys.
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// Name of the example.
     pub name: &'static str,
     /// Title, in a few words.
-    pub title: &'static str,
+    pub title: String,
     /// Source, with the figure or section.
-    pub source: &'static str,
+    pub source: String,
     /// Steps, in order.
     pub steps: Vec<Step>,
 }
@@ -98,6 +103,13 @@ pub enum Answer {
     FalseNegative(Vec<usize>),
 }
 
+impl Answer {
+    /// Returns whether the filter says yes.
+    pub fn is_yes(&self) -> bool {
+        matches!(self, Answer::Member | Answer::FalsePositive(_))
+    }
+}
+
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -131,6 +143,20 @@ pub struct Cell {
     pub mark: Option<Mark>,
     /// Keys that use this position.
     pub keys: String,
+}
+
+impl Cell {
+    /// Returns the keys of the cell in at most this many characters, at least six: if there are too
+    /// many, their number; if one is too long, its beginning.
+    fn keys_within(&self, chars: usize) -> String {
+        if self.keys.chars().count() <= chars {
+            return self.keys.clone();
+        }
+        match self.keys.split(',').count() {
+            1 => self.keys.chars().take(chars - 1).chain(['…']).collect(),
+            count => format!("{count} keys"),
+        }
+    }
 }
 
 /// The effect of a step on a cell, in a few letters.

@@ -21,6 +21,8 @@ const LINE: i32 = 20;
 /// Heights of a cell, and of the small lines above and below it.
 const CELL: i32 = 26;
 const SMALL: i32 = 15;
+/// Width of a character of a key below a cell.
+const KEY_CHARACTER: i32 = 6;
 /// Gap between steps.
 const GAP: i32 = 18;
 
@@ -51,8 +53,8 @@ impl Trace {
         {
             let area = SVGBackend::with_string(&mut svg, (WIDTH as u32, height as u32)).into_drawing_area();
             area.fill(&WHITE)?;
-            write(&area, self.title, (MARGIN, MARGIN + 8), 20, HPos::Left, &BLACK)?;
-            write(&area, self.source, (MARGIN, MARGIN + 8 + LINE), 13, HPos::Left, &GREY)?;
+            write(&area, &self.title, (MARGIN, MARGIN + 8), 20, HPos::Left, &BLACK)?;
+            write(&area, &self.source, (MARGIN, MARGIN + 8 + LINE), 13, HPos::Left, &GREY)?;
             let mut y = 2 * MARGIN + 2 * LINE;
             for (number, step) in (1..).zip(&self.steps) {
                 draw(&area, number, step, y)?;
@@ -149,7 +151,8 @@ fn draw(area: &Area<'_>, number: usize, step: &Step, top: i32) -> Drawn {
                     let colour = mark.touch.colour();
                     write(area, &mark.text, (at + width / 2, marks), 12, HPos::Center, &colour)?;
                 }
-                write(area, &cell.keys, (at + width / 2, keys), 11, HPos::Center, &GREY)?;
+                let names = cell.keys_within((width / KEY_CHARACTER).max(6) as usize);
+                write(area, &names, (at + width / 2, keys), 11, HPos::Center, &GREY)?;
             }
             y += part.height();
         }

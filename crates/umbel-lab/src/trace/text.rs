@@ -10,6 +10,8 @@ const INDENT: usize = 4;
 const LABEL: usize = 16;
 /// Number of cells in a line, here and in pictures.
 pub(super) const CELLS: usize = 16;
+/// Number of characters for the keys of a cell.
+const KEYS: usize = 7;
 
 impl Trace {
     /// Returns the whole trace as text.
@@ -32,7 +34,8 @@ impl Trace {
         let alike = self.steps.iter().flat_map(|step| &step.rows).filter(|row| row.label == label);
         let texts = |cell: &Cell| {
             let mark = cell.mark.as_ref().map_or(0, |mark| mark.text.len());
-            [cell.head.len(), cell.value.len(), mark, cell.keys.len()].into_iter().max().unwrap_or(0)
+            let keys = cell.keys_within(KEYS).chars().count();
+            [cell.head.len(), cell.value.len(), mark, keys].into_iter().max().unwrap_or(0)
         };
         alike.flat_map(|row| &row.cells).map(texts).max().unwrap_or(0)
     }
@@ -79,7 +82,8 @@ fn draw(text: &mut String, row: &Row, widest: usize) {
             None => line(label, values),
         }
         line("", part.iter().map(|cell| cell.mark.as_ref().map_or("", |mark| &mark.text)).collect());
-        line("  keys", part.iter().map(|cell| &cell.keys[..]).collect());
+        let keys: Vec<String> = part.iter().map(|cell| cell.keys_within(KEYS)).collect();
+        line("  keys", keys.iter().map(|keys| &keys[..]).collect());
     }
 }
 

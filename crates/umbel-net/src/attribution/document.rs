@@ -171,6 +171,9 @@ impl Epoch {
 
     /// Returns the places where a block occurred, one bit each.
     pub(super) fn places(&self, offsets: &AnyFilter, block: Digest) -> u64 {
+        if !self.admits(&[block]) {
+            return 0;
+        }
         let mut tile = [Digest::default(); TILE];
         for (record, number) in tile.iter_mut().zip(0..WINDOW) {
             *record = self.about.scheme().record(block, number, 0);

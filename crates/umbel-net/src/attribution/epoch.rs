@@ -41,6 +41,8 @@ pub struct EpochInfo {
     pub longest: u64,
     /// The number of payloads of pairs that did not fit in the list.
     pub unlisted: u64,
+    /// Whether the epoch has a block filter.
+    pub block_digest: bool,
 }
 
 impl EpochInfo {
@@ -60,6 +62,7 @@ impl EpochInfo {
             blocks: 0,
             longest: 0,
             unlisted: 0,
+            block_digest: settings.block_digest,
         }
     }
 
@@ -108,12 +111,23 @@ pub struct Epoch {
     pub(super) local: Vec<Prefix>,
     pub(super) listed: Vec<Listed>,
     pub(super) cut: Cut,
+    /// The filter that holds each block without its number, if there is one.
+    pub(super) block_filter: Option<AnyFilter>,
     /// The filter that holds each half of a block, or each winnowed block, with its pair.
     pub(super) payload_filter: AnyFilter,
     /// The salts that are mixed into the records of each pair.
     pub(super) salts: Vec<Digest>,
     /// See [`Epoch::rate`].
     rate: OnceLock<f64>,
+}
+
+/// The filters of an epoch.
+#[derive(Debug)]
+pub(super) struct Filters {
+    pub blocks: Option<AnyFilter>,
+    /// Blocks of equal size come with an offset filter.
+    pub offsets: Option<AnyFilter>,
+    pub payloads: AnyFilter,
 }
 
 /// The way payloads were cut.
@@ -129,6 +143,7 @@ pub(super) enum Cut {
 /// is their number known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Records {
+    pub blocks: Vec<Digest>,
     pub offsets: Vec<Digest>,
     pub payloads: Vec<Digest>,
 }
@@ -141,7 +156,8 @@ impl Epoch {
         listed: Vec<Listed>,
         records: &Records,
     ) -> Result<Epoch> {
-        let around = format::around(&settings.local) + pairs::to_bytes(&listed, about.span()).len();
+        let around = format::around(&settings.local, about.block_digest)
+            + pairs::to_bytes(&listed, about.span()).len();
         let all = settings.bits_per_block * about.blocks as f64;
         let bits = (all - 8.0 * around as f64).max(all / 2.0);
         let filter = |share: f64, records: &[Digest]| {
@@ -156,22 +172,29 @@ impl Epoch {
         };
         let local = settings.local.clone();
         if about.method == Method::Winnowing {
-            return Epoch::from_parts(about, local, listed, None, filter(1.0, &records.payloads)?);
+            let filters = Filters { blocks: None, offsets: None, payloads: filter(1.0, &records.payloads)? };
+            return Epoch::from_parts(about, local, listed, filters);
         }
-        // An error of the offset filter costs a test of every pair; an error of the payload filter
-        // reports a wrong pair.
-        let (offsets, payloads) = (filter(0.25, &records.offsets)?, filter(0.75, &records.payloads)?);
-        Epoch::from_parts(about, local, listed, Some(offsets), payloads)
+        // An error of the block filter costs the lookups that it was meant to save; an error of the
+        // offset filter costs a test of every pair; an error of the payload filter reports a wrong
+        // pair.
+        let (of_blocks, of_offsets) = if about.block_digest { (0.125, 0.1875) } else { (0.0, 0.25) };
+        let filters = Filters {
+            blocks: about.block_digest.then(|| filter(of_blocks, &records.blocks)).transpose()?,
+            offsets: Some(filter(of_offsets, &records.offsets)?),
+            payloads: filter(1.0 - of_blocks - of_offsets, &records.payloads)?,
+        };
+        Epoch::from_parts(about, local, listed, filters)
     }
 
-    /// Returns the epoch with these parts. Blocks of equal size come with an offset filter.
+    /// Returns the epoch with these parts.
     pub(super) fn from_parts(
         about: EpochInfo,
         local: Vec<Prefix>,
         listed: Vec<Listed>,
-        offset_filter: Option<AnyFilter>,
-        payload_filter: AnyFilter,
+        filters: Filters,
     ) -> Result<Epoch> {
+        let Filters { blocks: block_filter, offsets: offset_filter, payloads: payload_filter } = filters;
         let salts = listed.iter().map(|listed| listed.pair.digest(payload_filter.hasher())).collect();
         let cut = match offset_filter {
             Some(filter) => {
@@ -180,7 +203,20 @@ impl Epoch {
             }
             None => Cut::Winnowed(Box::new(about.winnowing()?)),
         };
-        Ok(Epoch { about, local, listed, cut, payload_filter, salts, rate: OnceLock::new() })
+        let rate = OnceLock::new();
+        Ok(Epoch { about, local, listed, cut, block_filter, payload_filter, salts, rate })
+    }
+
+    /// Returns the block filter, if there is one.
+    pub fn block_filter(&self) -> Option<&AnyFilter> {
+        self.block_filter.as_ref()
+    }
+
+    /// Returns whether all of these blocks may have passed, by the block filter alone. Without one,
+    /// any may have.
+    pub(super) fn admits(&self, blocks: &[Digest]) -> bool {
+        let holds_all = |filter: &AnyFilter| blocks.iter().all(|block| filter.contains_digest(*block));
+        self.block_filter.as_ref().is_none_or(holds_all)
     }
 
     /// Returns the description of the epoch.

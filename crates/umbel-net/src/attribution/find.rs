@@ -5,6 +5,7 @@ use super::{Epoch, Listed, WINDOW, united};
 use crate::payload::winnowing::{Block, Winnowing};
 use crate::payload::{Hit, each_record};
 use crate::{Error, Result};
+use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 use umbel::internals::TILE;
 use umbel::{Digest, Key};
@@ -45,6 +46,8 @@ pub struct ExcerptFindings {
     /// The number of findings expected by chance, at the places where the excerpt appears to have
     /// been.
     pub expected: f64,
+    /// The number of alignments that the block filter excluded.
+    pub excluded: u64,
 }
 
 impl Epoch {
@@ -58,7 +61,12 @@ impl Epoch {
             Cut::Evenly(offset_filter) => offset_filter,
             Cut::Winnowed(winnowing) => return self.find_winnowed(excerpt, winnowing),
         };
-        let hits = offset_filter.find(excerpt)?;
+        let excluded = Cell::new(0);
+        let hits = offset_filter.find_where(excerpt, |blocks| {
+            let admitted = self.admits(blocks);
+            excluded.update(|excluded| excluded + u64::from(!admitted));
+            admitted
+        })?;
         let rate = self.rate();
         let mut expected = 0.0;
         let mut best: Vec<Option<Finding>> = vec![None; self.listed.len()];
@@ -89,7 +97,8 @@ impl Epoch {
                 }
             });
         }
-        Ok(ExcerptFindings { findings: best.into_iter().flatten().collect(), expected })
+        let findings = best.into_iter().flatten().collect();
+        Ok(ExcerptFindings { findings, expected, excluded: excluded.get() })
     }
 
     /// Returns the range of an excerpt that consists of whole half blocks. In streams, only whole
@@ -141,7 +150,7 @@ impl Epoch {
                 chance,
             });
         });
-        Ok(ExcerptFindings { findings, expected: chance })
+        Ok(ExcerptFindings { findings, expected: chance, excluded: 0 })
     }
 
     /// Returns the number of bytes an excerpt needs to contain a whole block in every alignment.

@@ -1,6 +1,6 @@
 //! Encoding and decoding of an epoch's file, whose layout is described in [`store`](super::store).
 
-use super::epoch::Cut;
+use super::epoch::{Cut, Filters};
 use super::{Epoch, EpochInfo, Method, pairs};
 use crate::capture::Timestamp;
 use crate::network::Prefix;
@@ -12,16 +12,26 @@ use umbel::file::{self, FormatError};
 use umbel::hash::KeyRing;
 
 const MAGIC: &[u8; 8] = b"UMBELPAS";
+/// The version of files without a block filter.
 const VERSION: u32 = 1;
+/// The version of files with a block filter. Older programs refuse it.
+const VERSION_WITH_BLOCKS: u32 = 2;
 const CHECKSUM_BYTES: usize = 8;
 /// The size of the header: magic, version, method, length, twelve numbers, four counts and the
 /// checksum.
-pub(super) const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 12 * 8 + 4 * 8 + CHECKSUM_BYTES;
+const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 12 * 8 + 4 * 8 + CHECKSUM_BYTES;
+/// The size of the longest header, which has a fifth count: the size of the block filter.
+pub(super) const MAX_HEADER_BYTES: usize = HEADER_BYTES + 8;
 
 /// Returns the size of an epoch's file apart from the list of pairs and the contents of the
 /// filters. The headers of the filter files are included.
-pub(super) fn around(local: &[Prefix]) -> usize {
-    HEADER_BYTES + local.len() * Prefix::BYTES + 2 * 256 + CHECKSUM_BYTES
+pub(super) fn around(local: &[Prefix], block_digest: bool) -> usize {
+    let filters = 2 + usize::from(block_digest);
+    header_bytes(block_digest) + local.len() * Prefix::BYTES + filters * 256 + CHECKSUM_BYTES
+}
+
+fn header_bytes(block_digest: bool) -> usize {
+    if block_digest { MAX_HEADER_BYTES } else { HEADER_BYTES }
 }
 
 /// The header of a file, which has a checksum of its own.
@@ -31,6 +41,8 @@ pub(super) struct EpochHeader {
     /// The number of local networks, and the sizes of the list, the offset filter and the payload
     /// filter in bytes.
     counts: [u64; 4],
+    /// The size of the block filter in bytes; 0 if there is none.
+    block_filter: u64,
 }
 
 impl Epoch {
@@ -49,9 +61,11 @@ impl Epoch {
             Cut::Winnowed(_) => Vec::new(),
         };
         let payload_filter = file(&self.payload_filter)?;
-        let parts: [&[u8]; 3] = [&listed, &offsets, &payload_filter];
-        let after = self.local.len() * Prefix::BYTES + parts.map(<[u8]>::len).iter().sum::<usize>();
-        let length = HEADER_BYTES + after + CHECKSUM_BYTES;
+        let block_filter = self.block_filter.as_ref().map(file).transpose()?;
+        let mut parts: Vec<&[u8]> = vec![&listed, &offsets, &payload_filter];
+        parts.extend(block_filter.as_deref());
+        let after = self.local.len() * Prefix::BYTES + parts.iter().map(|part| part.len()).sum::<usize>();
+        let length = header_bytes(block_filter.is_some()) + after + CHECKSUM_BYTES;
         let mut out = Vec::with_capacity(length);
         out.extend(MAGIC);
         let method: u32 = match method {
@@ -59,7 +73,8 @@ impl Epoch {
             Method::Hierarchical => 1,
             Method::Winnowing => 2,
         };
-        out.extend([VERSION, method].map(u32::to_le_bytes).as_flattened());
+        let version = if block_filter.is_some() { VERSION_WITH_BLOCKS } else { VERSION };
+        out.extend([version, method].map(u32::to_le_bytes).as_flattened());
         let numbers = [
             length as u64,
             run,
@@ -77,7 +92,7 @@ impl Epoch {
             self.local.len() as u64,
         ];
         out.extend(numbers.map(u64::to_le_bytes).as_flattened());
-        out.extend(parts.map(|part| (part.len() as u64).to_le_bytes()).as_flattened());
+        parts.iter().for_each(|part| out.extend((part.len() as u64).to_le_bytes()));
         out.extend(sum(&out).to_le_bytes());
         self.local.iter().for_each(|network| out.extend(network.to_bytes()));
         parts.iter().for_each(|part| out.extend(*part));
@@ -92,14 +107,14 @@ impl Epoch {
     /// Fails if the bytes are not an epoch, have an unknown version, or are damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Epoch> {
         let head = EpochHeader::read(bytes, bytes.len() as u64)?;
-        let whole =
-            bytes.split_last_chunk::<CHECKSUM_BYTES>().filter(|(before, _)| before.len() >= HEADER_BYTES);
+        let header = header_bytes(head.about.block_digest);
+        let whole = bytes.split_last_chunk::<CHECKSUM_BYTES>().filter(|(before, _)| before.len() >= header);
         // The length in the header matches, so only the header can be incomplete here.
         let (before, end) = whole.ok_or_else(|| invalid("it is shorter than its header"))?;
         if sum(before) != u64::from_le_bytes(*end) {
             return Err(FormatError::Damaged { part: "the epoch".into() }.into());
         }
-        let mut fields = Fields(&before[HEADER_BYTES..]);
+        let mut fields = Fields(&before[header..]);
         let short = || invalid("it claims more than it has");
         let [local, listed, offsets, payloads] = head.counts;
         let local = fields.records(local, Prefix::BYTES).ok_or_else(short)?;
@@ -115,13 +130,18 @@ impl Epoch {
         }
         let offsets = if winnowed { None } else { Some(read_filter(offsets)?) };
         let payloads = read_filter(fields.bytes(payloads).ok_or_else(short)?)?;
+        let blocks = fields.bytes(head.block_filter).ok_or_else(short)?;
+        if head.about.block_digest == blocks.is_empty() || (winnowed && !blocks.is_empty()) {
+            return Err(invalid("a block filter that does not fit its method"));
+        }
+        let blocks = if blocks.is_empty() { None } else { Some(read_filter(blocks)?) };
         if !fields.0.is_empty() {
             return Err(invalid("bytes after its last part"));
         }
-        if offsets.as_ref().is_some_and(|offsets| offsets.hasher() != payloads.hasher()) {
+        if offsets.iter().chain(&blocks).any(|filter| filter.hasher() != payloads.hasher()) {
             return Err(invalid("two filters with different hashes"));
         }
-        Epoch::from_parts(head.about, local, listed, offsets, payloads)
+        Epoch::from_parts(head.about, local, listed, Filters { blocks, offsets, payloads })
     }
 }
 
@@ -136,14 +156,16 @@ impl EpochHeader {
             None if MAGIC.starts_with(bytes) => return Err(short().into()),
             _ => return Err(invalid("it is not an epoch of a store")),
         }
-        let version = fields.u32().ok_or_else(short)?;
-        if version != VERSION {
-            let what = format!("version {version} of the format of epochs");
-            return Err(FormatError::Unknown { what }.into());
-        }
-        let Some((head, end)) =
-            bytes.first_chunk::<HEADER_BYTES>().and_then(|head| head.split_last_chunk::<CHECKSUM_BYTES>())
-        else {
+        let block_digest = match fields.u32().ok_or_else(short)? {
+            VERSION => false,
+            VERSION_WITH_BLOCKS => true,
+            version => {
+                let what = format!("version {version} of the format of epochs");
+                return Err(FormatError::Unknown { what }.into());
+            }
+        };
+        let head = bytes.get(..header_bytes(block_digest));
+        let Some((head, end)) = head.and_then(|head| head.split_last_chunk::<CHECKSUM_BYTES>()) else {
             return Err(short().into());
         };
         if sum(head) != u64::from_le_bytes(*end) {
@@ -174,14 +196,16 @@ impl EpochHeader {
             blocks: number()?,
             longest: number()?,
             unlisted: number()?,
+            block_digest,
         };
         let counts = [number()?, number()?, number()?, number()?];
+        let block_filter = if block_digest { number()? } else { 0 };
         let is_winnowed = method == Method::Winnowing;
         let is_cut = method.can_cut(about.block) && (!is_winnowed || about.winnowing().is_ok());
         if !is_cut || about.first > about.last {
             return Err(invalid("impossible numbers"));
         }
-        Ok(EpochHeader { about, counts })
+        Ok(EpochHeader { about, counts, block_filter })
     }
 }
 

@@ -326,6 +326,9 @@ impl Recorder {
         blocks.clear();
         blocks.extend(bytes.chunks_exact(about.block).map(|block| block.digest(hasher)));
         let count = blocks.len() as u64;
+        if about.block_digest {
+            records.blocks.extend_from_slice(blocks);
+        }
         each(blocks, first, about.scheme(), of_blocks, |record| records.offsets.push(record));
         blocks.clear();
         blocks.extend(bytes.chunks_exact(about.half()).map(|half| half.digest(hasher)));
@@ -366,6 +369,7 @@ impl Recorder {
         let listed = self.pairs.finish();
         let epoch = Epoch::build(about, &self.settings, &self.hasher, listed, &self.records)?;
         // Clear instead of replacing them, to reuse their memory.
+        self.records.blocks.clear();
         self.records.offsets.clear();
         self.records.payloads.clear();
         Ok(Some(epoch))

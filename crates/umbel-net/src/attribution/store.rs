@@ -10,14 +10,14 @@
 //! | bytes | contents |
 //! | --- | --- |
 //! | 8 | `UMBELPAS` |
-//! | 4, 4 | the version, 1, and the method: 0 block-based, 1 hierarchical, 2 winnowing |
+//! | 4, 4 | the version, 1, or 2 with a block filter, and the method: 0 block-based, 1 hierarchical, 2 winnowing |
 //! | 8 | the length of the file |
 //! | 8 each | the run and the number of the epoch in it; the bytes of a block; the number of independent winnowings; 1 if streams were reassembled; the first and the last time, in nanoseconds; the numbers of payloads, bytes, blocks, blocks of the longest payload, and payloads that are not listed |
-//! | 8 each | the number of local networks, and the sizes of the list of pairs, the offset filter (0 with winnowing) and the payload filter |
+//! | 8 each | the number of local networks, and the sizes of the list of pairs, the offset filter (0 with winnowing) and the payload filter; in version 2, also that of the block filter |
 //! | 8 | XXH3-64 of everything before |
 //! | 18 each | local networks: the family, 4 or 6; the length; 16 bytes of address, those of IPv4 first |
 //! | | the list of pairs |
-//! | | the offset filter and the payload filter, as filter files |
+//! | | the offset filter, the payload filter and, in version 2, the block filter, as filter files |
 //! | 8 | XXH3-64 of everything before |
 //!
 //! The list of pairs begins with three numbers in LEB128 (seven bits per byte, lowest first): the
@@ -39,11 +39,13 @@
 //! the digest of 34 bytes: for the source and the destination, the family (4 or 6, or 0 if not
 //! listed) and 16 bytes of address.
 //!
+//! The block filter holds the digests of blocks as they are.
+//!
 //! With [winnowing](crate::payload::winnowing), the record is the digest of a block under the seed
 //! that is the run, salted with the number of the epoch, and with the pair.
 
 use super::chain::Chain;
-use super::format::{EpochHeader, HEADER_BYTES};
+use super::format::{EpochHeader, MAX_HEADER_BYTES};
 use super::{Epoch, EpochInfo, ExcerptFindings, Parts};
 use crate::capture::Timestamp;
 use crate::network::Prefix;
@@ -60,6 +62,8 @@ const EXTENSION: &str = "epoch";
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
+    /// The folders that [`create`](Store::create) made, the outermost first.
+    created: Vec<PathBuf>,
 }
 
 /// The answer of a store to a query for an excerpt or a document.
@@ -101,8 +105,12 @@ impl Store {
     ///
     /// Fails if the folder cannot be created or read, or holds other files but no epoch.
     pub fn create(folder: impl Into<PathBuf>) -> Result<Store> {
-        let store = Store { folder: folder.into() };
-        fs::create_dir_all(&store.folder).map_err(Error::io(&store.folder, "create the folder"))?;
+        let mut store = Store { folder: folder.into(), created: Vec::new() };
+        let made = create_folders(&store.folder, &mut store.created);
+        if made.is_err() {
+            store.remove_if_empty();
+        }
+        made.map_err(Error::io(&store.folder, "create the folder"))?;
         let is_other = store.epochs()?.is_empty() && store.names()?.next().is_some();
         if is_other {
             return Err(Error::NotAStore { path: store.folder });
@@ -116,7 +124,7 @@ impl Store {
     ///
     /// Fails if the folder cannot be read or holds no epoch.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Store> {
-        let store = Store { folder: folder.into() };
+        let store = Store { folder: folder.into(), created: Vec::new() };
         if store.epochs()?.is_empty() {
             return Err(Error::EmptyStore { path: store.folder });
         }
@@ -130,6 +138,8 @@ impl Store {
     /// Fails if the file cannot be written, or no epoch number is left.
     pub fn add(&self, epoch: &Epoch) -> Result<PathBuf> {
         let bytes = epoch.to_bytes()?;
+        // Another recorder may have removed the folder because it had nothing to store.
+        fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder, "create the folder"))?;
         let last = self.epochs()?.pop().and_then(|path| number(&path)).unwrap_or(0);
         for number in last.saturating_add(1)..=u64::MAX {
             let path = self.folder.join(format!("{number:08}")).with_extension(EXTENSION);
@@ -142,6 +152,13 @@ impl Store {
             }
         }
         Err(Error::FullStore { path: self.folder.clone() })
+    }
+
+    /// Removes the folders that [`create`](Store::create) made, unless something is in them. Folders
+    /// that existed before stay.
+    pub fn remove_if_empty(&self) {
+        // A folder that is in use, or that cannot be removed, does no harm.
+        let _ = self.created.iter().rev().try_for_each(fs::remove_dir);
     }
 
     /// Returns the files of the epochs, ordered by number.
@@ -245,6 +262,24 @@ impl Store {
     }
 }
 
+/// Creates a folder and those above it that are missing, and adds them to `created`, the outermost
+/// first.
+fn create_folders(folder: &Path, created: &mut Vec<PathBuf>) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = folder.parent() {
+        create_folders(parent, created)?;
+    }
+    match fs::create_dir(folder) {
+        Ok(()) => created.push(folder.to_owned()),
+        // Another process was faster, or the path ends with a dot.
+        Err(_) if folder.is_dir() => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
 /// Returns the number in the name of an epoch's file.
 fn number(path: &Path) -> Option<u64> {
     let is_epoch = path.extension().is_some_and(|extension| extension == EXTENSION);
@@ -323,7 +358,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<EpochInfo> {
     let file = open(path)?;
     let length = file.metadata().map_err(Error::io(path, "read"))?.len();
     let mut head = Vec::new();
-    file.take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(Error::io(path, "read"))?;
+    file.take(MAX_HEADER_BYTES as u64).read_to_end(&mut head).map_err(Error::io(path, "read"))?;
     Ok(EpochHeader::read(&head, length).map_err(|error| error.at(path))?.about)
 }
 

@@ -200,6 +200,11 @@ impl<F: Filter> PayloadFilter<F> {
     /// Fails for an excerpt of fewer than 2s - 1 bytes, since some alignments would leave no whole
     /// block.
     pub fn find(&self, excerpt: &[u8]) -> Result<Vec<Hit>> {
+        self.find_where(excerpt, |_| true)
+    }
+
+    /// Returns the same places, except in the alignments whose blocks `admits` excludes.
+    pub(crate) fn find_where(&self, excerpt: &[u8], admits: impl Fn(&[Digest]) -> bool) -> Result<Vec<Hit>> {
         let needed = 2 * self.size - 1;
         if excerpt.len() < needed {
             return Err(Error::parameter(
@@ -211,12 +216,16 @@ impl<F: Filter> PayloadFilter<F> {
                 ),
             ));
         }
-        Ok((0..self.size).flat_map(|prefix| self.find_aligned(excerpt, prefix)).collect())
+        Ok((0..self.size).flat_map(|prefix| self.find_admitted(excerpt, prefix, &admits)).collect())
     }
 
     /// Returns the places where an excerpt may have been if its first whole block begins after
     /// `prefix` bytes. An excerpt without a whole block has none.
     pub fn find_aligned(&self, excerpt: &[u8], prefix: usize) -> Vec<Hit> {
+        self.find_admitted(excerpt, prefix, |_| true)
+    }
+
+    fn find_admitted(&self, excerpt: &[u8], prefix: usize, admits: impl Fn(&[Digest]) -> bool) -> Vec<Hit> {
         let compared = excerpt.get(prefix..).unwrap_or_default().chunks_exact(self.size);
         let rest = compared.remainder();
         let blocks: Vec<Digest> = compared.map(|block| block.digest(self.filter.hasher())).collect();
@@ -224,6 +233,9 @@ impl<F: Filter> PayloadFilter<F> {
         let Some((first, (start, last))) = blocks.first().zip(self.places(prefix, count)) else {
             return Vec::new();
         };
+        if !admits(&blocks) {
+            return Vec::new();
+        }
         let mut hits = Vec::new();
         let mut scratch = Vec::new();
         let mut at = start;

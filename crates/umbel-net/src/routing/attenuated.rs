@@ -37,9 +37,13 @@ impl FilterShape {
     }
 }
 
-/// A document, represented by its positions.
+/// A document, represented by its positions and its digest.
+///
+/// Filters know only positions. A node compares the digest too, so that it never mistakes one
+/// document for another with the same positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Document {
+    digest: u64,
     positions: [u32; MAX_HASHES as usize],
     count: usize,
 }
@@ -49,21 +53,26 @@ impl Document {
     pub fn from_digest(digest: Digest, shape: FilterShape) -> Document {
         let position = |x| reduce(x, u64::from(shape.bits)) as u32;
         let positions = digest.stream().map(position).take(shape.hashes as usize);
-        Document::from_iter(positions)
+        Document::from_iter(digest.get(), positions)
     }
 
     /// Returns the document with these positions, of which only the first [`MAX_HASHES`] count.
     pub fn from_positions(positions: &[u32]) -> Document {
-        Document::from_iter(positions.iter().copied())
+        Document::from_iter(0, positions.iter().copied())
     }
 
-    fn from_iter(from: impl Iterator<Item = u32>) -> Document {
-        let mut document = Document { positions: [0; MAX_HASHES as usize], count: 0 };
+    fn from_iter(digest: u64, from: impl Iterator<Item = u32>) -> Document {
+        let mut document = Document { digest, positions: [0; MAX_HASHES as usize], count: 0 };
         for (own, position) in document.positions.iter_mut().zip(from) {
             *own = position;
             document.count += 1;
         }
         document
+    }
+
+    /// Returns the digest, or 0 for a document given by its positions.
+    pub(super) fn digest(&self) -> u64 {
+        self.digest
     }
 
     /// Returns the positions.

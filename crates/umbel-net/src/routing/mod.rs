@@ -3,9 +3,11 @@
 //!
 //! For each of its links a node keeps an [`Attenuated`] filter: level 1 holds the documents of the
 //! neighbour at the other end, level 2 those two hops away through that neighbour, and so on. A
-//! query goes where the nearest copy appears to be. If that leads nowhere, a slower lookup that is
-//! always right must take over. When documents are added or removed, neighbours send each other the
-//! bits that flipped, each one level further down.
+//! query goes where the nearest copy appears to be. If that leads nowhere, because no level promised
+//! the document or a false positive did, a slower lookup that is always right takes over: the query
+//! climbs to the root of the document, a node that follows from its hash, and meets a pointer on
+//! the way ([`Network::lookup`]). When documents are added or removed, neighbours send each other
+//! the bits that flipped, each one level further down.
 //!
 //! ```
 //! use umbel::{Hasher, Key};
@@ -28,9 +30,13 @@
 //! # References
 //!
 //! * S. C. Rhea and J. Kubiatowicz. *Probabilistic location and routing.* INFOCOM 2002. `RK02`
+//! * C. G. Plaxton, R. Rajaraman and A. W. Richa. *Accessing nearby copies of replicated objects in
+//!   a distributed environment.* SPAA 1997, for pointers on the way to a root. `PRR97`
 
 mod attenuated;
+mod directory;
 mod network;
 
 pub use attenuated::{Attenuated, Document, FilterShape, Flip, MAX_DEPTH, MAX_HASHES};
-pub use network::{Network, Search};
+pub use directory::Climb;
+pub use network::{Lookup, Network, Search, reach};

@@ -1,6 +1,7 @@
 //! A network of nodes that exchange the bits of their documents and forward queries.
 
-use super::{Attenuated, Document, FilterShape, Flip};
+use super::directory::Directory;
+use super::{Attenuated, Climb, Document, FilterShape, Flip};
 use crate::Result;
 use crate::topology::Graph;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -12,6 +13,28 @@ pub struct Search {
     pub path: Vec<usize>,
     /// Whether the last node has the document. If not, the slower lookup has to find it.
     pub found: bool,
+}
+
+/// The result of a lookup: a search by the filters, and the slower lookup if that found nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// The search by the filters.
+    pub search: Search,
+    /// The lookup by pointers that took over where the search ended, if it failed.
+    pub fallback: Option<Climb>,
+}
+
+impl Lookup {
+    /// Returns whether the document was found. If not, no connected node has it.
+    pub fn found(&self) -> bool {
+        self.search.found || self.fallback.as_ref().is_some_and(|climb| climb.found)
+    }
+
+    /// Returns the number of links that the query crossed.
+    pub fn hops(&self) -> usize {
+        let climb = self.fallback.as_ref().map_or(0, |climb| climb.path.len().saturating_sub(1));
+        self.search.path.len().saturating_sub(1) + climb
+    }
 }
 
 /// A node: its documents, the number of them that set each bit, and the filters of its links.
@@ -30,6 +53,7 @@ pub struct Network {
     graph: Graph,
     shape: FilterShape,
     nodes: Vec<Node>,
+    directory: Directory,
     /// The number of flipped bits that were sent over links.
     flips_sent: u64,
 }
@@ -48,7 +72,8 @@ impl Network {
             links: vec![empty.clone(); graph.neighbours(node).len()],
         };
         let nodes = (0..graph.len()).map(node).collect();
-        Ok(Network { graph, shape, nodes, flips_sent: 0 })
+        let directory = Directory::new(&graph);
+        Ok(Network { graph, shape, nodes, directory, flips_sent: 0 })
     }
 
     /// Returns the nodes and links.
@@ -71,12 +96,29 @@ impl Network {
         self.flips_sent
     }
 
-    /// Adds a document to a node and informs the neighbours. Returns whether it is new there.
+    /// Returns the root of a document, to which queries from this node climb if the filters fail.
+    pub fn root(&self, from: usize, document: &Document) -> Option<usize> {
+        self.directory.root(from, document)
+    }
+
+    /// Returns the number of pointers to documents that all nodes keep for the slower lookup.
+    pub fn pointers(&self) -> u64 {
+        self.directory.pointers()
+    }
+
+    /// Returns the number of messages over links that published or withdrew pointers so far.
+    pub fn pointer_messages(&self) -> u64 {
+        self.directory.messages()
+    }
+
+    /// Adds a document to a node, informs the neighbours, and publishes pointers on the way to the
+    /// root of the document. Returns whether it is new there.
     pub fn add(&mut self, node: usize, document: Document) -> bool {
         self.change(node, document, true)
     }
 
-    /// Removes a document from a node and informs the neighbours. Returns whether it was there.
+    /// Removes a document from a node, informs the neighbours, and withdraws its pointers. Returns
+    /// whether it was there.
     pub fn remove(&mut self, node: usize, document: Document) -> bool {
         self.change(node, document, false)
     }
@@ -95,6 +137,7 @@ impl Network {
             }
         }
         self.propagate(node, flips);
+        self.directory.publish(&self.graph, node, document, add);
         true
     }
 
@@ -153,4 +196,58 @@ impl Network {
             }
         }
     }
+    /// Searches for a document, and looks it up by pointers if the search fails. A document that a
+    /// connected node has is always found.
+    ///
+    /// ```
+    /// use umbel::{Hasher, Key};
+    /// use umbel_net::routing::{Document, FilterShape, Network};
+    /// use umbel_net::topology::Graph;
+    ///
+    /// let shape = FilterShape { bits: 4096, hashes: 3, depth: 3 };
+    /// let mut network = Network::new(Graph::abilene(), shape)?;
+    /// let document = Document::from_digest("plans.pdf".digest(&Hasher::default()), shape);
+    /// network.add(9, document);
+    /// // From Seattle it is too far for the filters.
+    /// let lookup = network.lookup(0, document);
+    /// assert!(!lookup.search.found && lookup.found());
+    /// assert_eq!(lookup.fallback.and_then(|climb| climb.path.last().copied()), Some(9));
+    /// # Ok::<(), umbel_net::Error>(())
+    /// ```
+    pub fn lookup(&self, from: usize, document: Document) -> Lookup {
+        let search = self.search(from, document);
+        let last = search.path.last().copied().unwrap_or(from);
+        let fallback = (!search.found).then(|| self.directory.climb(&self.graph, last, document));
+        Lookup { search, fallback }
+    }
+}
+
+/// Returns the nodes behind a link, by distance: those that can be reached in exactly 1, 2, ...
+/// `depth` hops through it without turning back at once. Their documents are what the levels of the
+/// filter of this link hold.
+///
+/// ```
+/// use std::collections::BTreeSet;
+/// use umbel_net::routing::reach;
+/// use umbel_net::topology::Graph;
+/// let ring = Graph::new(4, &[(0, 1, 1), (1, 2, 1), (2, 3, 1), (3, 0, 1)])?;
+/// let nodes: Vec<BTreeSet<usize>> = reach(&ring, 0, 0, 4);
+/// assert_eq!(nodes, [1, 2, 3, 0].map(|node| BTreeSet::from([node])));
+/// # Ok::<(), umbel_net::Error>(())
+/// ```
+pub fn reach(graph: &Graph, node: usize, link: usize, depth: u32) -> Vec<BTreeSet<usize>> {
+    // The links that walks of this length end with, each as its two nodes.
+    let mut ends: BTreeSet<[usize; 2]> =
+        graph.neighbours(node).get(link).map(|link| [node, link.to]).into_iter().collect();
+    let mut levels = Vec::new();
+    for _ in 0..depth {
+        levels.push(ends.iter().map(|[_, to]| *to).collect());
+        let onward = |[from, node]: &[usize; 2]| {
+            let (from, node) = (*from, *node);
+            let links = graph.neighbours(node).iter().filter(move |link| link.to != from);
+            links.map(move |link| [node, link.to])
+        };
+        ends = ends.iter().flat_map(onward).collect();
+    }
+    levels
 }

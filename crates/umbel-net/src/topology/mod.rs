@@ -20,6 +20,7 @@ mod draft;
 mod drawn;
 mod edge_list;
 mod graphml;
+pub mod picture;
 mod published;
 mod read;
 
@@ -167,6 +168,31 @@ impl Graph {
             }
         }
         next
+    }
+
+    /// Returns the part of the network to which each node belongs. Parts are numbered from 0, and
+    /// nodes of different parts are not connected.
+    ///
+    /// ```
+    /// use umbel_net::topology::Graph;
+    /// let graph = Graph::parse(b"a b\nc d\nb e\n")?;
+    /// assert_eq!(graph.parts(), [0, 0, 1, 1, 0]);
+    /// # Ok::<(), umbel_net::Error>(())
+    /// ```
+    pub fn parts(&self) -> Vec<usize> {
+        let mut parts = vec![None; self.len()];
+        let mut part = 0;
+        for start in 0..self.len() {
+            let mut waiting = vec![start];
+            let before = part;
+            while let Some(node) = waiting.pop() {
+                if parts[node].is_none() {
+                    (parts[node], part) = (Some(before), before + 1);
+                    waiting.extend(self.neighbours(node).iter().map(|link| link.to));
+                }
+            }
+        }
+        parts.into_iter().flatten().collect()
     }
 
     /// Returns the shortest path with both ends, or an empty one if there is none.

@@ -115,6 +115,18 @@ pub struct Touched<const W: usize> {
     reset: Mask<W>,
 }
 
+impl<const W: usize> Touched<W> {
+    /// Returns the bits that were set.
+    pub fn set(&self) -> &Mask<W> {
+        &self.set
+    }
+
+    /// Returns the bits that were reset.
+    pub fn reset(&self) -> &Mask<W> {
+        &self.reset
+    }
+}
+
 impl<const W: usize> Default for Touched<W> {
     fn default() -> Touched<W> {
         Touched { set: Mask::EMPTY, reset: Mask::EMPTY }

@@ -8,7 +8,8 @@
 //!
 //! In all three the victim starts at its own router and goes upstream from neighbour to neighbour,
 //! as long as a router may have forwarded the packet. [`walk`], [`walk_paths`] and [`each_path`]
-//! implement this search. A [`store`] keeps the digests of many routers in a folder.
+//! implement this search. A [`store`] keeps the digests of many routers in a folder. [`chance`]
+//! computes how often the filters in headers are wrong.
 //!
 //! ```
 //! use umbel_net::topology::Graph;
@@ -26,6 +27,7 @@
 //! println!("block {}", graph.address(found.origins[0]));
 //! ```
 
+pub mod chance;
 pub mod generalized;
 pub mod header;
 pub mod passage;

@@ -491,13 +491,13 @@ fn store_survives_damaged_and_foreign_files() {
     // Truncated, damaged, of another version, empty, and not an epoch at all.
     let whole = std::fs::read(&paths[0]).expect("a file");
     let mut later = whole.clone();
-    later[8] = 2;
+    later[8] = 3;
     let mut damaged = whole.clone();
     damaged[whole.len() / 2] ^= 1;
     for (spoilt, why) in [
         (&whole[..whole.len() / 2], "truncated"),
         (&damaged, "damaged"),
-        (&later, "version 2"),
+        (&later, "version 3"),
         (&[][..], "truncated"),
         (b"hello, not an epoch!", "not an epoch"),
     ] {
@@ -527,19 +527,54 @@ fn store_survives_damaged_and_foreign_files() {
 fn every_truncation_and_every_changed_byte_of_an_epoch_is_detected() {
     let frames: Vec<Frame> = (0..20).map(|i| datagram(i, i as u32 % 5, 9, &bytes(i, 200))).collect();
     let local = vec!["10.0.0.0/24".parse().expect("a network")];
-    let epochs = record(Settings { local, ..Settings::default() }, &frames);
-    let whole = epochs[0].to_bytes().expect("bytes");
-    for length in 0..whole.len() {
-        assert!(Epoch::from_bytes(&whole[..length]).is_err(), "cut at {length}");
+    for block_digest in [false, true] {
+        let epochs = record(Settings { local: local.clone(), block_digest, ..Settings::default() }, &frames);
+        let whole = epochs[0].to_bytes().expect("bytes");
+        for length in 0..whole.len() {
+            assert!(Epoch::from_bytes(&whole[..length]).is_err(), "cut at {length}");
+        }
+        for at in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[at] ^= 1 << (at % 8);
+            assert!(Epoch::from_bytes(&changed).is_err(), "changed at {at}");
+        }
+        let mut longer = whole.clone();
+        longer.push(0);
+        assert!(Epoch::from_bytes(&longer).is_err());
     }
-    for at in 0..whole.len() {
-        let mut changed = whole.clone();
-        changed[at] ^= 1 << (at % 8);
-        assert!(Epoch::from_bytes(&changed).is_err(), "changed at {at}");
+}
+
+#[test]
+fn a_block_filter_loses_no_finding_and_excludes_most_alignments_of_other_texts() {
+    for (method, streams) in
+        [(Method::BlockBased, false), (Method::Hierarchical, false), (Method::BlockBased, true)]
+    {
+        let frames: Vec<Frame> = (0..300).map(|i| datagram(i, i as u32 % 5, 9, &bytes(i, 300))).collect();
+        let settings = Settings { block_digest: true, streams, ..Settings::for_method(method) };
+        let epoch =
+            Epoch::from_bytes(&record(settings, &frames)[0].to_bytes().expect("bytes")).expect("an epoch");
+        assert!(epoch.about().block_digest && epoch.block_filter().is_some());
+        for i in 0..300 {
+            // Every alignment occurs.
+            let start = i as usize % 40;
+            let found = epoch.find(&bytes(i, 300)[start..start + 200]).expect("long enough");
+            assert!(names(&found.findings, i as u32 % 5, 9), "{method} {i}");
+        }
+        let document: Vec<u8> = (0..10).flat_map(|i| bytes(i, 300)).collect();
+        let parts = epoch.find_parts(&document).expect("long enough");
+        assert_eq!(parts.parts.iter().map(|part| part.ranges.len()).sum::<usize>(), 10, "{method}");
+        // 32 alignments each. The filter has three bits per block, so that a block passes at about
+        // 24 %, and an alignment, of five blocks or more, at less than one in a thousand.
+        let excluded: u64 =
+            (1000..1100).map(|i| epoch.find(&bytes(i, 200)).expect("long enough").excluded).sum();
+        assert!(excluded > 3150, "{method}: {excluded} of 3200");
     }
-    let mut longer = whole.clone();
-    longer.push(0);
-    assert!(Epoch::from_bytes(&longer).is_err());
+    let without = record(Settings::default(), &[datagram(0, 1, 2, &bytes(1, 300))]);
+    assert!(without[0].block_filter().is_none());
+    assert_eq!(without[0].find(&bytes(7, 200)).expect("long enough").excluded, 0);
+    let winnowing = Settings { block_digest: true, ..Settings::for_method(Method::Winnowing) };
+    let error = Recorder::new(winnowing, 1).expect_err("no places").to_string();
+    assert!(error.contains("block-digest") && error.contains("hierarchical"), "{error}");
 }
 
 #[test]
@@ -595,17 +630,19 @@ fn epochs_with_too_large_blocks_for_an_excerpt_are_reported() {
 
 #[test]
 fn epoch_format_is_stable() {
-    for method in Method::ALL {
-        let path = format!("{}/tests/golden/{method}.epoch", env!("CARGO_MANIFEST_DIR"));
+    let with_blocks = Settings { block_digest: true, ..Settings::default() };
+    let settings = Method::ALL.map(|method| (method.to_string(), Settings::for_method(method)));
+    for (name, settings) in settings.into_iter().chain([("block-digest".to_owned(), with_blocks)]) {
+        let path = format!("{}/tests/golden/{name}.epoch", env!("CARGO_MANIFEST_DIR"));
         let mut frames: Vec<Frame> =
             (0..20).map(|i| datagram(i * 40, i as u32 % 5, 9, &bytes(i, 250))).collect();
         let six = |last: u8| IpAddr::from([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
         frames.push((Timestamp::from_secs(1), udp(six(1), six(2), (1, 2), &bytes(20, 250))));
         let local = vec!["10.0.0.0/24".parse().expect("a network"), "fd00::/8".parse().expect("a network")];
         // The last two pairs do not fit in the list.
-        let epochs = record(Settings { local, pairs: 4, ..Settings::for_method(method) }, &frames);
+        let epochs = record(Settings { local, pairs: 4, ..settings }, &frames);
         let golden = std::fs::read(&path).expect("the golden file");
-        assert_eq!(epochs[0].to_bytes().expect("bytes"), golden, "{method}");
+        assert_eq!(epochs[0].to_bytes().expect("bytes"), golden, "{name}");
         let epoch = store::load(&path).expect("an epoch");
         assert_eq!(epoch.about(), &store::inspect(&path).expect("a header"));
         assert!(names(&epoch.find(&bytes(7, 250)[5..245]).expect("long enough").findings, 2, 9));

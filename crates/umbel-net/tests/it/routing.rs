@@ -1,5 +1,5 @@
 //! The promises of routing with attenuated filters: the worked example is reproduced, filters match
-//! their definition, and near documents are found.
+//! their definition, near documents are found by them, and all others by the fall-back.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -65,6 +65,37 @@ fn false_positive_costs_hops_but_yields_no_wrong_answer() {
         (vec![0, 1], false),
         "no backtracking: the slower lookup takes over"
     );
+}
+
+#[test]
+fn fallback_finds_the_document_that_a_false_promise_hides() {
+    let graph = Graph::new(4, &[(0, 1, 1), (0, 2, 5), (2, 3, 1)]).unwrap();
+    let mut network = Network::new(graph, SMALL).unwrap();
+    (0..9).for_each(|position| assert!(network.add(1, Document::from_positions(&[position]))));
+    let wanted = Document::from_positions(&[0, 3, 7]);
+    network.add(3, wanted);
+    let lookup = network.lookup(0, wanted);
+    assert_eq!((lookup.search.path.as_slice(), lookup.search.found), (&[0, 1][..], false));
+    let climb = lookup.fallback.as_ref().unwrap();
+    assert!(lookup.found() && climb.found && climb.path.starts_with(&[1]) && climb.path.ends_with(&[2, 3]));
+    assert_eq!(lookup.hops(), climb.path.len());
+    let missing = network.lookup(0, Document::from_positions(&[1, 2, 3]));
+    assert!(!missing.found(), "the root has no pointer, so the answer is certain");
+    assert!(!network.lookup(99, wanted).found());
+}
+
+#[test]
+fn roots_are_spread_over_the_network() {
+    let network = Network::new(Graph::nsfnet(), LARGE).unwrap();
+    let mut roots = [0; 14];
+    for number in 0..1400 {
+        let root = network.root(0, &document(number, LARGE)).unwrap();
+        assert_eq!(network.root(13, &document(number, LARGE)), Some(root), "the same from every node");
+        roots[root] += 1;
+    }
+    // With one point each, arcs of the ring are exponentially distributed: the longest of 14 is
+    // below half of the ring with a probability of 99.8 %.
+    assert!(roots.iter().all(|count| *count < 700) && roots.iter().filter(|count| **count > 0).count() > 9);
 }
 
 #[test]
@@ -153,5 +184,41 @@ proptest! {
         if search.found {
             prop_assert_eq!(search.path, graph.path(from, to));
         }
+    }
+    /// In any network, connected or not, and with tiny filters full of false promises, a lookup
+    /// finds a document exactly if a connected node has it, and pointers leave nothing behind.
+    #[test]
+    fn lookup_finds_every_document_of_a_connected_node(
+        nodes in 1usize..16, links in prop::collection::vec((0usize..16, 0usize..16, 1u32..9), 0..24),
+        changes in prop::collection::vec((0usize..16, 0u64..12, any::<bool>()), 0..60),
+    ) {
+        let shape = FilterShape { bits: 24, hashes: 3, depth: 3 };
+        let links: Vec<_> = links.into_iter().map(|(a, b, length)| (a % nodes, b % nodes, length)).filter(|(a, b, _)| a != b).collect();
+        let graph = Graph::new(nodes, &links).unwrap();
+        let parts = graph.parts();
+        let mut network = Network::new(graph.clone(), shape).unwrap();
+        let mut held = std::collections::BTreeSet::new();
+        for (node, number, add) in changes {
+            let (node, document) = (node % nodes, document(number, shape));
+            if add { network.add(node, document) } else { network.remove(node, document) };
+            if add { held.insert((node, number)) } else { held.remove(&(node, number)) };
+        }
+        for (from, number) in (0..nodes).flat_map(|from| (0..12).map(move |number| (from, number))) {
+            let lookup = network.lookup(from, document(number, shape));
+            let is_held = |node: usize| held.contains(&(node, number));
+            let expected = (0..nodes).any(|node| parts[node] == parts[from] && is_held(node));
+            prop_assert_eq!(lookup.found(), expected);
+            let mut path = lookup.search.path.clone();
+            path.extend(lookup.fallback.iter().flat_map(|climb| climb.path.iter().skip(1)));
+            prop_assert_eq!(path.len(), lookup.hops() + 1);
+            for pair in path.windows(2) {
+                prop_assert!(graph.neighbours(pair[0]).iter().any(|link| link.to == pair[1]));
+            }
+            prop_assert_eq!(is_held(path[path.len() - 1]), lookup.found());
+        }
+        for (node, number) in held {
+            network.remove(node, document(number, shape));
+        }
+        prop_assert_eq!(network.pointers(), 0);
     }
 }

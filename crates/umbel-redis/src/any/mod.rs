@@ -238,12 +238,20 @@ pub fn build(kind: Kind, spec: &umbel::Spec) -> Result<Stored> {
         )));
     }
     config::check_memory(umbel::spec::plan(kind, spec)?.bytes)?;
-    // Multisets record at random, so replicas would differ.
-    if kind.capabilities().fixed || matches!(kind, Kind::SpaceCode | Kind::MultiResolution) {
-        return Err(Failure::new(format!(
-            "{} {kind} cannot be filled here: create it with `umbel build`, `umbel map` or `umbel count`, and load it with UMBEL.IMPORT",
-            kind.article()
-        )));
-    }
-    Ok(Stored::Set(AnyFilter::build(kind, spec)?))
+    let (noun, command) = match kind.category() {
+        Category::Map => ("map", "umbel map build"),
+        Category::Multiset => ("multiset", "umbel count build"),
+        _ => ("filter", "umbel build"),
+    };
+    let reason = if kind.capabilities().fixed {
+        "is built from all its items at once"
+    } else if matches!(kind, Kind::SpaceCode | Kind::MultiResolution) {
+        "records at random, so that replicas would differ"
+    } else {
+        return Ok(Stored::Set(AnyFilter::build(kind, spec)?));
+    };
+    Err(Failure::new(format!(
+        "{} {kind} {noun} {reason}, and cannot be filled by commands: build it with `{command}`, and load it with UMBEL.IMPORT",
+        kind.article()
+    )))
 }

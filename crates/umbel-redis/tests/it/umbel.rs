@@ -62,7 +62,9 @@ fn every_kind_of_set_can_be_reserved_filled_and_dumped() {
         assert_eq!(before, elsewhere.command("DEBUG DIGEST"));
         client.command("DEBUG RELOAD");
         assert_eq!(client.command("DEBUG DIGEST"), before);
-        assert!(client.command("UMBEL.RESERVE f fuse 100 0.01").error().contains("UMBEL.IMPORT"));
+        let refused = client.command("UMBEL.RESERVE f fuse 100 0.01").error();
+        assert!(refused.contains("a fuse filter is built from all its items at once"), "{refused}");
+        assert!(refused.contains("`umbel build`") && refused.contains("UMBEL.IMPORT"), "{refused}");
         assert!(client.command("UMBEL.RESERVE f round 100 0.01").error().contains("one of"));
         assert!(
             client.command("UMBEL.RESERVE f counting 99999999999 0.0001").error().contains("MAX-KEY-BYTES")

@@ -18,6 +18,8 @@ pub enum Invalid {
     Port,
     /// The scheme is not followed by two slashes, as in `mailto:`.
     Scheme,
+    /// There is no scheme, and the text before the first slash does not look like a host.
+    Word,
     /// A line of a list has more than an address, or a pattern for several addresses.
     Line,
 }
@@ -30,6 +32,7 @@ impl fmt::Display for Invalid {
             Invalid::Brackets => "what is in brackets is not an IPv6 address",
             Invalid::Port => "its port is not a number",
             Invalid::Scheme => "it is not a web address: after the scheme come two slashes",
+            Invalid::Word => "it is not an address: without http:// it needs a host with a dot",
             Invalid::Line => "blanks and the signs * | ^ are not understood in it",
         })
     }
@@ -55,7 +58,8 @@ pub struct Address {
 }
 
 impl Address {
-    /// Parses an address and makes it canonical. An address without a scheme gets `http`.
+    /// Parses an address and makes it canonical. An address without a scheme gets `http`; its host
+    /// must have a dot, so that a word is not taken for an address.
     ///
     /// The Safe Browsing documentation unescapes everything before it looks for the host. This
     /// function finds the host first, as browsers do: the host of
@@ -65,6 +69,16 @@ impl Address {
     ///
     /// Returns the reason why the text is not a web address.
     pub fn parse(text: &[u8]) -> Result<Address, Invalid> {
+        Address::parse_where(text, looks_like_address)
+    }
+
+    /// Parses a host that stands alone. It may be a single word, as in hosts files.
+    pub(super) fn parse_host(name: &[u8]) -> Result<Address, Invalid> {
+        Address::parse_where(name, |_| true)
+    }
+
+    /// Parses an address, which has to pass `check` if it has no scheme.
+    fn parse_where(text: &[u8], check: impl FnOnce(&[u8]) -> bool) -> Result<Address, Invalid> {
         let mut text: Vec<u8> = text.to_vec();
         text.retain(|byte| !matches!(byte, b'\t' | b'\r' | b'\n'));
         if let Some(fragment) = text.iter().position(|byte| *byte == b'#') {
@@ -78,7 +92,10 @@ impl Address {
                 let plain = unescaped(trimmed);
                 match scheme(&plain) {
                     Some((name, rest)) => Address::from_parts(name, rest),
-                    None => Address::from_parts(b"http", without_scheme(trimmed)?),
+                    None => {
+                        let address = Address::from_parts(b"http", without_scheme(trimmed)?)?;
+                        if check(trimmed) { Ok(address) } else { Err(Invalid::Word) }
+                    }
                 }
             }
         }
@@ -141,6 +158,22 @@ fn without_scheme(text: &[u8]) -> Result<&[u8], Invalid> {
     let is_scheme = web.iter().any(|name| text[..colon].eq_ignore_ascii_case(name));
     let is_port = text[colon + 1..end].iter().all(u8::is_ascii_digit);
     if is_port && !is_scheme { Ok(text) } else { Err(Invalid::Scheme) }
+}
+
+/// Returns whether a text without a scheme looks like an address: its host has a dot, or is
+/// `localhost` or an IPv6 address, and has no blanks or signs.
+fn looks_like_address(text: &[u8]) -> bool {
+    let end = text.iter().position(|byte| matches!(byte, b'/' | b'\\' | b'?')).unwrap_or(text.len());
+    let host = &text[..end];
+    if host.starts_with(b"[") {
+        return true;
+    }
+    let name = host.split(|byte| *byte == b':').next().unwrap_or_default();
+    // Letters beyond ASCII have dots of their own, and escapes may stand for one.
+    let is_foreign = |byte: &u8| *byte >= 0x80 || *byte == b'%';
+    host.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-._:@".contains(byte) || is_foreign(byte))
+        && (host.iter().any(|byte| *byte == b'.' || is_foreign(byte))
+            || name.eq_ignore_ascii_case(b"localhost"))
 }
 
 /// Decodes percent escapes repeatedly, until none is left.

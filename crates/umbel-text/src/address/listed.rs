@@ -78,7 +78,7 @@ fn host(name: &[u8]) -> Result<Address, Invalid> {
     if name.iter().any(|byte| b"/\\?@:*|^".contains(byte)) {
         return Err(Invalid::Line);
     }
-    Address::parse(name)
+    Address::parse_host(name)
 }
 
 fn is_local(name: &[u8]) -> bool {

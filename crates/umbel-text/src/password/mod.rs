@@ -4,8 +4,8 @@
 //! never accepted (Spafford 1992, "Opus"). A filter of passwords differs from others in three ways:
 //!
 //! - *Building and checking agree.* A [`Recipe`] describes how a password becomes a key: in
-//!   Unicode's form NFKC, optionally in lower case, or as the SHA-1 hash that leaked lists contain.
-//!   It is stored in the filter's metadata, and applies to every query and insertion.
+//!   Unicode's form NFKC, optionally in lower case, or as the SHA-1 or NTLM hash that leaked lists
+//!   contain. It is stored in the filter's metadata, and applies to every query and insertion.
 //! - *The filter does not leak passwords.* Passwords that were used before are added one by one. A
 //!   comparison of the filter before and after an insertion shows the bits of one word, and with a
 //!   public hash a dictionary reveals it. So the hash has a secret
@@ -39,14 +39,16 @@
 //! # Ok::<(), umbel_text::Error>(())
 //! ```
 //!
-//! [`List`] reads lists of words, or of SHA-1 hashes with counts in the format of Have I Been
-//! Pwned. That service is not a Bloom filter: a client sends five of forty digits and receives all
-//! hashes that start with them, which is how [`RangeList`] works.
+//! [`List`] reads lists of words, or of SHA-1 or NTLM hashes with counts in the format of Have I
+//! Been Pwned. That service is not a Bloom filter: a client sends the first five digits and receives
+//! all hashes that start with them, which is how [`RangeList`] works.
 
+mod hash;
 mod list;
 mod range;
 mod recipe;
 
+pub use hash::{Algorithm, PasswordHash, ntlm, sha1};
 pub use list::{List, Lists, Pwned};
 pub use range::{Prefix, RangeList, Suffix, scan};
-pub use recipe::{Digester, Form, Recipe, Slow, normalised, sha1};
+pub use recipe::{Digester, Form, Recipe, Slow, normalised};

@@ -5,7 +5,7 @@
 //! of Have I Been Pwned. Unlike a filter it has no false positives, but it needs the whole list,
 //! with the 40 digits of every line.
 
-use super::Pwned;
+use super::{Algorithm, PasswordHash, Pwned};
 use crate::lines::{BYTE_ORDER_MARK, Lines};
 use crate::{Error, Result};
 use std::fmt;
@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use umbel::internals::hex;
 
-/// The part of a SHA-1 hash that a client sends: its first five digits.
+/// The part of a hash that a client sends: its first five digits.
 ///
 /// ```
-/// use umbel_text::password::{Prefix, sha1};
-/// assert_eq!(Prefix::from_sha1(&sha1(b"password")).to_string(), "5BAA6");
-/// assert_eq!("5baa6".parse::<Prefix>()?, Prefix::from_sha1(&sha1(b"password")));
+/// use umbel_text::password::{Algorithm, Prefix};
+/// assert_eq!(Prefix::from_hash(&Algorithm::Sha1.hash(b"password")).to_string(), "5BAA6");
+/// assert_eq!("8846f".parse::<Prefix>()?, Prefix::from_hash(&Algorithm::Ntlm.hash(b"password")));
 /// assert!("5baa61".parse::<Prefix>().is_err());
 /// # Ok::<(), umbel_text::Error>(())
 /// ```
@@ -29,8 +29,12 @@ pub struct Prefix(u32);
 
 impl Prefix {
     /// Returns the prefix of a hash.
-    pub fn from_sha1(sha1: &[u8; 20]) -> Prefix {
-        Prefix(u32::from_be_bytes([0, sha1[0], sha1[1], sha1[2]]) >> 4)
+    pub fn from_hash(hash: &PasswordHash) -> Prefix {
+        let [first, second, third] = match hash {
+            PasswordHash::Sha1([first, second, third, ..]) => [*first, *second, *third],
+            PasswordHash::Ntlm([first, second, third, ..]) => [*first, *second, *third],
+        };
+        Prefix(u32::from_be_bytes([0, first, second, third]) >> 4)
     }
 }
 
@@ -50,8 +54,8 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// The part of a hash that a client receives: the other 35 digits, and the number of times the
-/// password was found.
+/// The part of a hash that a client receives: the other digits, 35 of SHA-1 and 27 of NTLM, and the
+/// number of times the password was found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suffix {
     digits: String,
@@ -61,17 +65,17 @@ pub struct Suffix {
 
 impl Suffix {
     fn from_line(line: &Pwned) -> Suffix {
-        Suffix { digits: suffix(&line.sha1), count: line.count.unwrap_or(1) }
+        Suffix { digits: suffix(&line.hash), count: line.count.unwrap_or(1) }
     }
 
     /// Returns whether a hash ends with these digits.
-    pub fn is_of(&self, sha1: &[u8; 20]) -> bool {
-        self.digits == suffix(sha1)
+    pub fn is_of(&self, hash: &PasswordHash) -> bool {
+        self.digits == suffix(hash)
     }
 }
 
-fn suffix(sha1: &[u8; 20]) -> String {
-    hex::encode(sha1)[5..].to_ascii_uppercase()
+fn suffix(hash: &PasswordHash) -> String {
+    hex::encode(hash.as_bytes())[5..].to_ascii_uppercase()
 }
 
 impl fmt::Display for Suffix {
@@ -84,14 +88,18 @@ impl fmt::Display for Suffix {
 ///
 /// # Errors
 ///
-/// Fails if the reader fails or a line is not a hash.
+/// Fails if the reader fails, a line is not a hash, or the list has hashes of both algorithms.
 pub fn scan(reader: impl Read, prefix: Prefix) -> Result<Vec<Suffix>> {
     let mut lines = Lines::new(reader);
-    let mut found = Vec::new();
+    let (mut found, mut algorithm) = (Vec::new(), None);
     while lines.more().map_err(Error::Input)? {
         for (number, line) in (lines.number()..).zip(lines.lot()).filter(|(_, line)| !line.is_empty()) {
-            let line = Pwned::parse(line).ok_or(Error::NotAHash { line: Some(number) })?;
-            if Prefix::from_sha1(&line.sha1) == prefix {
+            let line = match algorithm {
+                Some(algorithm) => Pwned::parse_as(line, algorithm, Some(number))?,
+                None => first_hash(line, number)?,
+            };
+            algorithm = Some(line.hash.algorithm());
+            if Prefix::from_hash(&line.hash) == prefix {
                 found.push(Suffix::from_line(&line));
             }
         }
@@ -100,12 +108,19 @@ pub fn scan(reader: impl Read, prefix: Prefix) -> Result<Vec<Suffix>> {
     Ok(found)
 }
 
+/// Parses the first line of a list, which decides on its algorithm.
+fn first_hash(line: &[u8], number: u64) -> Result<Pwned> {
+    Pwned::parse(line).ok_or(Error::NotAHash { line: Some(number), algorithm: None })
+}
+
 /// A leaked list in a file. If it is sorted by hash, a lookup reads only a few pages.
 pub struct RangeList {
     path: PathBuf,
     file: File,
     len: u64,
     sorted: bool,
+    /// The algorithm of the hashes; `None` if there are none.
+    algorithm: Option<Algorithm>,
 }
 
 /// An upper limit on the length of a line: forty digits, a colon, a count of twenty digits, and the
@@ -117,18 +132,19 @@ const SMALL_LIST_BYTES: u64 = 1 << 20;
 const SAMPLED_LINES: u64 = 256;
 
 impl RangeList {
-    /// Opens a list of SHA-1 hashes, and samples lines to see whether they are sorted by hash
+    /// Opens a list of hashes, and samples lines to see whether they are sorted by hash
     /// instead of by count. A few misplaced lines are not noticed; use [`scan`] for a list that may
     /// have them.
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be read, or if a sampled line is not a hash.
+    /// Fails if the file cannot be read, or if the first or a sampled line is not a hash.
     pub fn open(path: impl AsRef<Path>) -> Result<RangeList> {
         let path = path.as_ref().to_owned();
         let file = File::open(&path).map_err(Error::io(&path, "open"))?;
         let len = file.metadata().map_err(Error::io(&path, "examine"))?.len();
-        let mut list = RangeList { path, file, len, sorted: len > SMALL_LIST_BYTES };
+        let mut list = RangeList { path, file, len, sorted: len > SMALL_LIST_BYTES, algorithm: None };
+        list.algorithm = list.first()?;
         let mut before = None;
         for sample in 0..=SAMPLED_LINES {
             if !list.sorted {
@@ -136,31 +152,29 @@ impl RangeList {
             }
             let at = (u128::from(len - MAX_LINE_BYTES as u64) * u128::from(sample)
                 / u128::from(SAMPLED_LINES)) as u64;
-            let here = list.line_from(at)?.map(|line| line.sha1);
+            let here = list.line_from(at)?.map(|line| line.hash);
             list.sorted = here.is_none() || here >= before;
             before = here.or(before);
         }
         Ok(list)
     }
 
-    /// Returns whether the list has no lines except empty ones. Such a list would accept every
-    /// password.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file cannot be read.
-    pub fn is_empty(&mut self) -> Result<bool> {
-        if self.sorted {
-            return Ok(false);
-        }
-        self.go_to(0)?;
+    /// Returns the algorithm of the first hash.
+    fn first(&mut self) -> Result<Option<Algorithm>> {
         let mut lines = Lines::new(&self.file);
         while lines.more().map_err(Error::io(&self.path, "read"))? {
-            if lines.lot().any(|line| !line.is_empty()) {
-                return Ok(false);
+            let mut numbered = (lines.number()..).zip(lines.lot());
+            if let Some((number, line)) = numbered.find(|(_, line)| !line.is_empty()) {
+                return Ok(Some(first_hash(line, number)?.hash.algorithm()));
             }
         }
-        Ok(true)
+        Ok(None)
+    }
+
+    /// Returns the algorithm of the hashes. It is `None` if the list has no lines except empty ones;
+    /// such a list would accept every password.
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        self.algorithm
     }
 
     /// Returns whether the list appears to be sorted, so that lookups read only a part of it.
@@ -172,21 +186,22 @@ impl RangeList {
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be read or a line is not a hash.
+    /// Fails if the file cannot be read, a line is not a hash, or the list has hashes of both
+    /// algorithms.
     pub fn range(&mut self, prefix: Prefix) -> Result<Vec<Suffix>> {
-        if !self.sorted {
+        let Some(algorithm) = self.algorithm.filter(|_| self.sorted) else {
             self.go_to(0)?;
             return scan(&self.file, prefix).map_err(|error| match error {
                 Error::Input(source) => Error::io(&self.path, "read")(source),
                 other => other,
             });
-        }
+        };
         // Find the first offset whose next line is not before the prefix.
         let (mut low, mut high) = (0, self.len);
         while low < high {
             let middle = low + (high - low) / 2;
             match self.line_from(middle)? {
-                Some(line) if Prefix::from_sha1(&line.sha1) < prefix => low = middle + 1,
+                Some(line) if Prefix::from_hash(&line.hash) < prefix => low = middle + 1,
                 _ => high = middle,
             }
         }
@@ -197,8 +212,8 @@ impl RangeList {
         let mut skip = usize::from(low > 0);
         while lines.more().map_err(Error::io(&self.path, "read"))? {
             for line in lines.lot().skip(std::mem::take(&mut skip)).filter(|line| !line.is_empty()) {
-                let line = Pwned::parse(line).ok_or(NOT_A_HASH)?;
-                if Prefix::from_sha1(&line.sha1) != prefix {
+                let line = Pwned::parse_as(line, algorithm, None)?;
+                if Prefix::from_hash(&line.hash) != prefix {
                     return Ok(found);
                 }
                 found.push(Suffix::from_line(&line));
@@ -230,13 +245,14 @@ impl RangeList {
         let lines = text.split(|byte| *byte == b'\n').skip(usize::from(at > 0));
         // Skip empty lines, as a full scan does.
         let mut lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let not_a_hash = || Error::NotAHash { line: None, algorithm: self.algorithm };
         let Some(line) = lines.find(|line| !line.is_empty()) else {
             // There is nothing after the last line.
-            return if len < 2 * MAX_LINE_BYTES { Ok(None) } else { Err(NOT_A_HASH) };
+            return if len < 2 * MAX_LINE_BYTES { Ok(None) } else { Err(not_a_hash()) };
         };
-        Pwned::parse(line).map(Some).ok_or(NOT_A_HASH)
+        match self.algorithm {
+            Some(algorithm) => Pwned::parse_as(line, algorithm, None).map(Some),
+            None => Pwned::parse(line).map(Some).ok_or_else(not_a_hash),
+        }
     }
 }
-
-/// The error for a line of a large sorted list, where lines are not counted.
-const NOT_A_HASH: Error = Error::NotAHash { line: None };

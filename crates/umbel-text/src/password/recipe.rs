@@ -1,8 +1,8 @@
 //! Turns a password into the digests that represent it in a filter.
 
+use super::{Algorithm, PasswordHash};
 use crate::{Error, Result};
-use argon2::{Algorithm, Argon2, Block, Params, Version};
-use sha1::{Digest as _, Sha1};
+use argon2::{Argon2, Block, Params, Version};
 use std::fmt;
 use umbel::file::Meta;
 use umbel::internals::hex;
@@ -26,11 +26,22 @@ pub enum Form {
     /// The SHA-1 hash of the bytes, as in leaked lists. If NFKC changes a word, it has two keys: as
     /// typed and normalised.
     Sha1,
+    /// The NTLM hash of the password, as in leaked lists, also with two keys if NFKC changes a word.
+    Ntlm,
 }
 
 impl Form {
-    const ALL: [(Form, &str); 3] =
-        [(Form::Words, "nfkc"), (Form::Folded, "nfkc fold-case"), (Form::Sha1, "sha1")];
+    const ALL: [(Form, &str); 4] =
+        [(Form::Words, "nfkc"), (Form::Folded, "nfkc fold-case"), (Form::Sha1, "sha1"), (Form::Ntlm, "ntlm")];
+
+    /// Returns the algorithm if passwords are hashed as in leaked lists.
+    pub fn algorithm(self) -> Option<Algorithm> {
+        match self {
+            Form::Words | Form::Folded => None,
+            Form::Sha1 => Some(Algorithm::Sha1),
+            Form::Ntlm => Some(Algorithm::Ntlm),
+        }
+    }
 
     fn name(self) -> &'static str {
         Form::ALL.iter().find(|(form, _)| *form == self).map_or("", |(_, name)| name)
@@ -178,22 +189,21 @@ impl Digester {
     /// Returns the error of `digest`, or fails if memory for the slow hash is short.
     pub fn each(&mut self, word: &[u8], mut digest: impl FnMut(Digest) -> Result<()>) -> Result<()> {
         let normal = normalised(word, self.recipe.form == Form::Folded);
-        if self.recipe.form != Form::Sha1 {
-            return digest(self.finish(&normal)?);
-        }
+        let Some(algorithm) = self.recipe.form.algorithm() else { return digest(self.finish(&normal)?) };
         if normal[..] != *word {
-            digest(self.finish(&*sha1(word))?)?;
+            digest(self.digest_hash(&algorithm.hash(word))?)?;
         }
-        digest(self.finish(&*sha1(&normal))?)
+        digest(self.digest_hash(&algorithm.hash(&normal))?)
     }
 
-    /// Returns the digest of a word from its SHA-1 hash, for lists that do not have the word itself.
+    /// Returns the digest of a word from its hash, for lists that do not have the word itself. The
+    /// algorithm must be that of the recipe.
     ///
     /// # Errors
     ///
     /// Fails if memory for the slow hash is short.
-    pub fn digest_sha1(&mut self, sha1: &[u8; 20]) -> Result<Digest> {
-        self.finish(sha1)
+    pub fn digest_hash(&mut self, hash: &PasswordHash) -> Result<Digest> {
+        self.finish(hash.as_bytes())
     }
 
     /// Returns whether a candidate may be in a filter. The empty password is weak.
@@ -222,7 +232,7 @@ impl Digester {
                 .map_err(|_| Error::OutOfMemory { bytes, purpose: "the slow hash" })?;
             self.blocks.resize(count, Block::new());
         }
-        Argon2::new_with_secret(&self.pepper, Algorithm::Argon2id, Version::V0x13, params)
+        Argon2::new_with_secret(&self.pepper, argon2::Algorithm::Argon2id, Version::V0x13, params)
             .and_then(|argon2| {
                 argon2.hash_password_into_with_memory(key, &slow.salt, &mut stretched[..], &mut self.blocks)
             })
@@ -254,11 +264,6 @@ impl Drop for Digester {
 /// within bounds.
 fn refused(error: argon2::Error) -> Error {
     Error::parameter("cost", error, "what Argon2 takes")
-}
-
-/// Returns the SHA-1 hash of bytes.
-pub fn sha1(bytes: &[u8]) -> Zeroizing<[u8; 20]> {
-    Zeroizing::new(Sha1::digest(bytes).into())
 }
 
 /// Returns a word in Unicode's form NFKC, with case folded if `fold` is set. Bytes that are not

@@ -1,6 +1,7 @@
 //! Finds the words of a text and their positions.
 
-use crate::tokens::{Alphabet, Normaliser};
+use crate::text::each_line;
+use crate::tokens::{Alphabet, Normaliser, name_length, starts_piece};
 use std::borrow::Cow;
 use std::io::{self, BufRead, ErrorKind};
 use std::ops::ControlFlow;
@@ -26,10 +27,6 @@ pub struct Passed {
     pub unreadable: u64,
 }
 
-/// The part of a line that is held in memory. A word is split only if this many bytes have no white
-/// space.
-const MAX_HELD_BYTES: usize = 1 << 20;
-
 /// The number of bytes at the start of a file that decide whether it is text.
 const SAMPLE_BYTES: usize = 8 << 10;
 
@@ -40,51 +37,23 @@ const SAMPLE_BYTES: usize = 8 << 10;
 ///
 /// Fails if the reader fails, or if the text has a zero byte near its start and so is binary.
 pub fn each_word<B>(
-    mut text: impl BufRead,
+    text: impl BufRead,
     addresses: bool,
     mut found: impl FnMut(Word<'_>) -> ControlFlow<B>,
 ) -> io::Result<(Passed, Option<B>)> {
     let mut scan = Scan { addresses, line: 1, column: 1, passed: Passed::default() };
-    let mut held: Vec<u8> = Vec::new();
     let mut seen = 0;
-    loop {
-        let ready = match text.fill_buf() {
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            ready => ready?,
-        };
-        if seen < SAMPLE_BYTES && memchr::memchr(0, ready).is_some() {
-            return Err(io::Error::new(ErrorKind::InvalidData, "it is binary, and has no words"));
+    let end = each_line(text, |line| {
+        if seen < SAMPLE_BYTES && memchr::memchr(0, line).is_some() {
+            return ControlFlow::Break(Err(io::Error::new(
+                ErrorKind::InvalidData,
+                "it is binary, and has no words",
+            )));
         }
-        seen += ready.len();
-        if ready.is_empty() {
-            break;
-        }
-        let room = MAX_HELD_BYTES.saturating_sub(held.len()).max(1);
-        let end = memchr::memchr(b'\n', &ready[..ready.len().min(room)]);
-        let taken = end.map_or(ready.len().min(room), |end| end + 1);
-        held.extend_from_slice(&ready[..taken]);
-        text.consume(taken);
-        let whole = if end.is_some() {
-            held.len()
-        } else if held.len() < MAX_HELD_BYTES {
-            continue;
-        } else {
-            let space = held.iter().rposition(u8::is_ascii_whitespace).map(|at| at + 1);
-            space.unwrap_or_else(|| last_boundary(&held))
-        };
-        if let ControlFlow::Break(value) = scan.line(&held[..whole], &mut found) {
-            return Ok((scan.passed, Some(value)));
-        }
-        held.drain(..whole);
-    }
-    let end = scan.line(&held, &mut found);
-    Ok((scan.passed, end.break_value()))
-}
-
-/// Returns the start of the last character, which may be incomplete. Never returns 0.
-fn last_boundary(bytes: &[u8]) -> usize {
-    let from = bytes.len().saturating_sub(4).max(1);
-    (from..bytes.len()).rev().find(|at| bytes[*at] & 0xc0 != 0x80).unwrap_or(bytes.len())
+        seen += line.len();
+        scan.line(line, &mut found).map_break(Ok)
+    })?;
+    Ok((scan.passed, end.transpose()?))
 }
 
 struct Scan {
@@ -127,7 +96,7 @@ impl Scan {
         while let Some(c) = text[at..].chars().next() {
             let rest = &text[at..];
             if !self.addresses
-                && let Some(length) = address(rest, piece)
+                && let Some(length) = name_length(rest, piece)
             {
                 self.column += rest[..length].chars().count() as u64;
                 at += length;
@@ -135,7 +104,7 @@ impl Scan {
                 continue;
             }
             if !c.is_alphanumeric() && c != '_' {
-                piece = c.is_whitespace() || matches!(c, '(' | '[' | '<' | '"' | '\'' | '`' | '{');
+                piece = starts_piece(c);
                 self.column += 1;
                 at += c.len_utf8();
                 continue;
@@ -158,41 +127,4 @@ impl Scan {
         }
         ControlFlow::Continue(())
     }
-}
-
-/// Returns the length of the address, file name or path that begins here. `piece` is whether a new
-/// piece of text begins here, such as after a space.
-///
-/// Looks at no more bytes than a name can have, so that a line of any length is read only once.
-fn address(text: &str, piece: bool) -> Option<usize> {
-    const MAX_NAME_BYTES: usize = 64;
-    let bytes = text.as_bytes();
-    let first = *bytes.first()?;
-    let to_end = || {
-        let end = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | ')' | ']' | '}' | '`');
-        Some(text.find(end).unwrap_or(text.len()))
-    };
-    if piece && matches!(first, b'/' | b'~' | b'.') {
-        let second = bytes.get(1).copied().unwrap_or(b' ');
-        let path = second.is_ascii_alphanumeric() || second == b'/' || first == b'.' && second == b'.';
-        return if path { to_end() } else { None };
-    }
-    if !first.is_ascii_alphanumeric() {
-        return None;
-    }
-    let name = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._%".contains(byte);
-    let length = bytes.iter().take(MAX_NAME_BYTES).take_while(|byte| name(byte)).count();
-    let (named, after) = (&bytes[..length], &bytes[length..]);
-    let host = |after: &[u8]| after.first().is_some_and(u8::is_ascii_alphanumeric);
-    let letter = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    // A dot directly before a lower-case letter or a digit does not end a sentence.
-    let dotted = named.windows(2).any(|pair| pair[0] == b'.' && letter(&pair[1]));
-    let addressed = after.starts_with(b"://")
-        || after.starts_with(b"@") && host(&after[1..])
-        || named.eq_ignore_ascii_case(b"mailto") && after.starts_with(b":");
-    if addressed {
-        return to_end();
-    }
-    let reaches = length < MAX_NAME_BYTES && !text[length..].starts_with(|c: char| c.is_alphanumeric());
-    (dotted && reaches).then_some(length)
 }

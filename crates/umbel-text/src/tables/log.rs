@@ -28,12 +28,25 @@ pub(super) struct Log {
     closed: bool,
 }
 
-/// The contents of a log that was opened.
-pub(super) struct Replayed {
-    pub log: Log,
+/// The contents of a log.
+pub(super) struct Records {
     pub entries: Vec<Entry>,
+    /// The length of the header and the complete records; 0 if the header is incomplete.
+    length: u64,
     /// The number of bytes of an incomplete last record.
     pub torn: u64,
+}
+
+/// Reads a log up to its last complete record. A crash can leave an incomplete one.
+pub(super) fn read(path: &Path, number: u64) -> Result<Records> {
+    let bytes = std::fs::read(path).map_err(Error::io(path, "read"))?;
+    let all = bytes.len() as u64;
+    if bytes.len() < HEADER_BYTES || bytes.iter().all(|byte| *byte == 0) {
+        return Ok(Records { entries: Vec::new(), length: 0, torn: all });
+    }
+    let (entries, length) =
+        replay(&bytes, number).map_err(|problem| Error::Format { path: path.to_owned(), problem })?;
+    Ok(Records { entries, length, torn: all - length })
 }
 
 impl Log {
@@ -49,23 +62,16 @@ impl Log {
         Log::append_to(path, HEADER_BYTES as u64)
     }
 
-    /// Opens a log and reads its records. Cuts off an incomplete last record, which a crash can
-    /// leave.
-    pub fn open(path: &Path, number: u64) -> Result<Replayed> {
-        let io = |doing| Error::io(path, doing);
-        let bytes = std::fs::read(path).map_err(io("read"))?;
-        if bytes.len() < HEADER_BYTES || bytes.iter().all(|byte| *byte == 0) {
-            let (log, entries) = (Log::create(path, number)?, Vec::new());
-            return Ok(Replayed { log, entries, torn: bytes.len() as u64 });
+    /// Opens a log to append to the records that were read from it. Cuts off an incomplete one.
+    pub fn reopen(path: &Path, number: u64, records: &Records) -> Result<Log> {
+        if records.length == 0 {
+            return Log::create(path, number);
         }
-        let (entries, length) =
-            replay(&bytes, number).map_err(|problem| Error::Format { path: path.to_owned(), problem })?;
-        let log = Log::append_to(path, length)?;
-        let torn = bytes.len() as u64 - length;
-        if torn > 0 {
-            log.file.set_len(length).map_err(io("cut"))?;
+        let log = Log::append_to(path, records.length)?;
+        if records.torn > 0 {
+            log.file.set_len(records.length).map_err(Error::io(path, "cut"))?;
         }
-        Ok(Replayed { log, entries, torn })
+        Ok(log)
     }
 
     fn append_to(path: &Path, length: u64) -> Result<Log> {

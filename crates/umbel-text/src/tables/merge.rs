@@ -4,6 +4,23 @@ use super::table::Entry;
 use crate::Result;
 use std::iter::Peekable;
 
+/// The largest ratio between a table and the newer ones that it is merged with.
+const MAX_SIZE_RATIO: u64 = 2;
+
+/// Returns how many of the newest tables to merge, whose sizes these are: two, and each further one
+/// that is not much larger than all of those.
+pub(super) fn due(newest_first: impl Iterator<Item = u64>) -> usize {
+    let (mut taken, mut bytes) = (0, 0u64);
+    for size in newest_first {
+        if taken >= 2 && size > bytes.saturating_mul(MAX_SIZE_RATIO) {
+            break;
+        }
+        taken += 1;
+        bytes = bytes.saturating_add(size);
+    }
+    taken
+}
+
 /// Entries in the order of their keys.
 pub(super) type Source<'a> = Box<dyn Iterator<Item = Result<Entry>> + 'a>;
 

@@ -1,6 +1,7 @@
 //! The tables of a store in order, intact or damaged.
 
 use super::Options;
+use super::reader::Access;
 use super::table::Table;
 use crate::{Error, Result};
 use std::fs;
@@ -55,17 +56,19 @@ impl Slot {
     pub fn table(&self) -> Result<&Table> {
         match self {
             Slot::Table(table) => Ok(table),
-            Slot::Damaged { path, why, .. } => {
-                let what = format!("this table cannot be used: {why}");
-                Err(Error::Format { path: path.clone(), problem: FormatError::Invalid { what } })
-            }
+            Slot::Damaged { path, why, .. } => Err(Error::damaged(path, why)),
         }
     }
 }
 
-/// Opens the tables of these spans, the newest first. Removes tables covered by a merged one, and
-/// adds slots for missing tables.
-pub(super) fn open_all(folder: &Path, spans: Vec<Span>, options: &Options) -> Result<Vec<Slot>> {
+/// Opens the tables of these spans, the newest first. Leaves out tables covered by a merged one,
+/// and removes their files if it may; adds slots for missing tables.
+pub(super) fn open_all(
+    folder: &Path,
+    spans: Vec<Span>,
+    options: &Options,
+    access: Access,
+) -> Result<Vec<Slot>> {
     let mut slots: Vec<Slot> = spans
         .into_iter()
         .map(|span| {
@@ -80,7 +83,7 @@ pub(super) fn open_all(folder: &Path, spans: Vec<Span>, options: &Options) -> Re
         slots.iter().filter(|slot| matches!(slot, Slot::Table(_))).map(Slot::span).collect();
     slots.retain(|slot| {
         let needless = whole.iter().any(|other| *other != slot.span() && other.covers(slot.span()));
-        if needless {
+        if needless && access == Access::Write {
             let _ = fs::remove_file(folder.join(slot.span().file_name()));
         }
         !needless

@@ -1,4 +1,4 @@
-//! A sorted table on disk: encoding, and the lookup of one key. The [store](super) documents the
+//! A sorted table on disk: encoding, and the lookup of one key. `docs/tables.md` describes the
 //! format.
 
 use super::{Options, Span};
@@ -167,8 +167,14 @@ impl Table {
     }
 
     /// Returns all entries in the order of their keys.
-    pub fn entries(&self) -> impl Iterator<Item = Result<Entry>> + '_ {
-        (0..self.index.len()).flat_map(|block| match self.block_entries(block) {
+    pub fn entries(&self) -> impl Iterator<Item = Result<Entry>> + use<'_> {
+        self.entries_from(&[])
+    }
+
+    /// Returns the entries in the order of their keys, from the block on that may have this key.
+    pub fn entries_from(&self, key: &[u8]) -> impl Iterator<Item = Result<Entry>> + use<'_> {
+        let after = self.index.partition_point(|location| location.first.as_slice() <= key);
+        (after.saturating_sub(1)..self.index.len()).flat_map(|block| match self.block_entries(block) {
             Ok(entries) => entries.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
         })

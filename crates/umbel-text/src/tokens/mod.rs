@@ -13,12 +13,13 @@
 //! assert_eq!(fold("ÄRGER".as_bytes()), "ärger".as_bytes());
 //! ```
 
+mod names;
 mod normalise;
 
+pub(crate) use names::{name_length, starts_piece};
 pub use normalise::{Normaliser, fold, fold_into};
-pub(crate) use normalise::{nfc, to_apostrophe};
+pub(crate) use normalise::{SOFT_HYPHEN, nfc, to_apostrophe};
 
-use normalise::SOFT_HYPHEN;
 use std::ops::Range;
 use unicode_normalization::char::is_combining_mark;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 /// A hyphen that is visible only where a line is broken.
-pub(super) const SOFT_HYPHEN: char = '\u{ad}';
+pub(crate) const SOFT_HYPHEN: char = '\u{ad}';
 
 /// A normal form for tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -100,6 +100,10 @@ fn all_spellings_of_a_host_have_one_form() {
         ("http://a.com/foo/.././bar/./../foo.html", "http://a.com/foo.html"),
         ("http://a.com/../../x/./", "http://a.com/x/"),
         ("http://a.com?q", "http://a.com/?q"),
+        ("http://intranet/page", "http://intranet/page"),
+        ("localhost:8080/page", "http://localhost/page"),
+        ("127.0.0.1", "http://127.0.0.1/"),
+        ("\u{ff45}vil。example", "http://evil.example/"),
     ] {
         assert_eq!(canonical(text.as_bytes()), expected, "{text}");
     }
@@ -129,6 +133,13 @@ fn texts_without_a_valid_host_are_refused() {
         ("http://evil.example%2Fpath/", Invalid::Host),
         ("http://a%40b/", Invalid::Host),
         ("\x7fELF\0\x01.example", Invalid::Host),
+        ("garbage", Invalid::Word),
+        ("not an address", Invalid::Word),
+        ("No. Really not.", Invalid::Word),
+        ("12345", Invalid::Word),
+        ("word/with/slashes.html", Invalid::Word),
+        ("$%&.example", Invalid::Word),
+        ("intranet:8080", Invalid::Word),
     ] {
         assert_eq!(Address::parse(text.as_bytes()), Err(why), "{text}");
     }

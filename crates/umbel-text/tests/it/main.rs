@@ -5,6 +5,7 @@
 mod address;
 mod errors;
 mod guard;
+mod hyphenation;
 mod index;
 mod index_corners;
 mod index_format;
@@ -12,4 +13,5 @@ mod password;
 mod similarity;
 mod spelling;
 mod tables;
+mod tables_reader;
 mod vault;

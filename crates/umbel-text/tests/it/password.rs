@@ -9,7 +9,8 @@ use umbel::{AnyFilter, Hasher, Kind, Spec};
 use umbel_text::Error;
 use umbel_text::lines::Lines;
 use umbel_text::password::{
-    Digester, Form, List, Lists, Prefix, Pwned, RangeList, Recipe, Slow, normalised, scan, sha1,
+    Algorithm, Digester, Form, List, Lists, Prefix, Pwned, RangeList, Recipe, Slow, normalised, ntlm, scan,
+    sha1,
 };
 
 fn cases(cases: u32) -> ProptestConfig {
@@ -190,8 +191,8 @@ fn unknown_metadata_is_refused() {
     }
 }
 
-fn hex(sha1: &[u8; 20]) -> String {
-    sha1.iter().map(|byte| format!("{byte:02X}")).collect()
+fn hex(bytes: impl AsRef<[u8]>) -> String {
+    bytes.as_ref().iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
 /// Returns the number of lines in a list, and the digests of those that count.
@@ -211,8 +212,8 @@ fn lists_of_hashes_are_recognised_and_rare_hashes_skipped() {
     let list: String =
         listed.iter().map(|(word, count)| format!("{}:{count}\r\n", hex(&sha1(word.as_bytes())))).collect();
     let holds = |list: &str| List::open(list.as_bytes(), None).unwrap().holds();
-    assert_eq!(holds(&list), Lists::Hashes);
-    assert_eq!(holds(&list.to_ascii_lowercase()), Lists::Hashes);
+    assert_eq!(holds(&list), Lists::Hashes(Algorithm::Sha1));
+    assert_eq!(holds(&list.to_ascii_lowercase()), Lists::Hashes(Algorithm::Sha1));
     assert_eq!(holds("\u{feff}\n\npassword\n"), Lists::Words);
     assert_eq!(holds(""), Lists::Words);
     let (count, digests) = read(&list, None, Form::Sha1, 2).unwrap();
@@ -232,12 +233,12 @@ fn lists_of_hashes_are_recognised_and_rare_hashes_skipped() {
     }
     let broken = format!("{list}\nthis line is a password\n");
     let error = read(&broken, None, Form::Sha1, 0).unwrap_err();
-    assert!(matches!(error, Error::NotAHash { line: Some(6) }), "{error}");
+    assert!(matches!(error, Error::NotAHash { line: Some(6), .. }), "{error}");
     assert!(!error.to_string().contains("this line"));
-    assert!(matches!(read(&list, None, Form::Words, 0), Err(Error::HashesAmongWords)));
+    assert!(matches!(read(&list, None, Form::Words, 0), Err(Error::HashesAmongWords(Algorithm::Sha1))));
     assert!(matches!(
-        read("word\n", Some(Lists::Hashes), Form::Sha1, 0),
-        Err(Error::NotAHash { line: Some(1) })
+        read("word\n", Some(Lists::Hashes(Algorithm::Sha1)), Form::Sha1, 0),
+        Err(Error::NotAHash { line: Some(1), .. })
     ));
     // Words in a filter of hashes are hashed, in both forms if they differ.
     assert_eq!(read("password\ncafe\u{301}\n", None, Form::Sha1, 0).unwrap().1.len(), 3);
@@ -249,6 +250,69 @@ fn lists_of_hashes_are_recognised_and_rare_hashes_skipped() {
         assert_eq!(Pwned::parse(invalid.as_bytes()), None, "{invalid}");
     }
     assert!(Pwned::parse(hash.as_bytes()).is_some());
+}
+
+/// The vectors come from an independent implementation of MD4.
+#[test]
+fn ntlm_hashes_are_md4_of_utf_16() {
+    for (word, expected) in [
+        ("", "31D6CFE0D16AE931B73C59D7E0C089C0"),
+        ("password", "8846F7EAEE8FB117AD06BDD830B7586C"),
+        ("123456", "32ED87BDB5FDC5E9CBA88547376818D4"),
+        ("qwerty", "2D20D252A479F485CDF5E171D93985BF"),
+        ("Gr\u{fc}\u{df}e", "2816114083C3D8E78CFA2BDB9CDE7AE6"),
+        ("\u{1f511}", "5F7B3FF474E4237AFD6A078F3C4D8632"),
+    ] {
+        assert_eq!(hex(&*ntlm(word.as_bytes())), expected, "{word}");
+    }
+}
+
+#[test]
+fn lists_of_ntlm_hashes_find_their_words_weak_in_every_form() {
+    let listed = ["password", "qwerty", "cafe\u{301}", "Stra\u{df}e"];
+    let lines =
+        listed.iter().zip(1..).map(|(word, count)| format!("{}:{count}\n", hex(&*ntlm(word.as_bytes()))));
+    let list: String = lines.collect();
+    assert_eq!(List::open(list.as_bytes(), None).unwrap().holds(), Lists::Hashes(Algorithm::Ntlm));
+    let (count, digests) = read(&list, None, Form::Ntlm, 2).unwrap();
+    assert_eq!((count, digests.len()), (4, 3), "password is too rare");
+    let mut digester = Digester::new(Recipe { form: Form::Ntlm, slow: None }, Hasher::fast(0));
+    for (word, expected) in [
+        ("password", false),
+        ("qwerty", true),
+        ("cafe\u{301}", true),
+        ("Stra\u{df}e", true),
+        ("other", false),
+    ] {
+        let mut hit = false;
+        let look = |digest| {
+            hit |= digests.contains(&digest);
+            Ok(())
+        };
+        digester.each(word.as_bytes(), look).unwrap();
+        assert_eq!(hit, expected, "{word}");
+    }
+    // Words are added in both forms, as with SHA-1.
+    assert_eq!(read("password\ncafe\u{301}\n", None, Form::Ntlm, 0).unwrap().1.len(), 3);
+}
+
+#[test]
+fn hashes_of_both_algorithms_are_never_mixed() {
+    let of = |algorithm: Algorithm, count: u32| -> String {
+        (0..count)
+            .map(|word| format!("{}:1\n", hex(algorithm.hash(&word.to_le_bytes()).as_bytes())))
+            .collect()
+    };
+    for (first, second) in [(Algorithm::Sha1, Algorithm::Ntlm), (Algorithm::Ntlm, Algorithm::Sha1)] {
+        let late = of(first, 20) + &of(second, 1);
+        let error = read(&late, None, first.form(), 0).unwrap_err();
+        assert!(matches!(error, Error::MixedHashes { line: Some(21), .. }), "{error}");
+        let error = scan(late.as_bytes(), "00000".parse().unwrap()).unwrap_err();
+        assert!(matches!(error, Error::MixedHashes { line: Some(21), .. }), "{error}");
+        assert!(read(&(of(first, 1) + &of(second, 1)), None, first.form(), 0).is_err());
+        let other = read(&of(second, 3), None, first.form(), 0).unwrap_err();
+        assert!(matches!(other, Error::OtherHashes { .. }), "{other}");
+    }
 }
 
 /// Returns a list of this many hashes, sorted by hash or unsorted.

@@ -339,8 +339,8 @@ impl<'a> At<'a> {
         chain::contains_batch(&self.filter.head, self.filters(), keys)
     }
 
-    /// Returns statistics of the filter at that time. The estimate counts a key once for each
-    /// generation that holds it, so refreshed keys count more than once.
+    /// Returns statistics of the filter at that time. The estimate counts keys that were inserted
+    /// again once, as far as the generations can be told apart; its error covers the rest.
     pub fn stats(self) -> Stats {
         let (size, ring) = (self.filter.ring[0].link.size, self.filter.ring.len() as u64);
         let stats = Stats {
@@ -351,7 +351,8 @@ impl<'a> At<'a> {
             details: vec![("generations", ring as f64), ("live generations", self.live().count() as f64)],
             ..Stats::from_structure(self.filter)
         };
-        chain::sum_up(stats, self.live().map(|(_, link)| link))
+        let live: Vec<Stats> = self.live().map(|(_, link)| link.filter.stats()).collect();
+        chain::sum_up(Stats { estimate: self.cardinality(&live), ..stats }, &live)
     }
 
     /// Iterates over the generations that are not forgotten, newest first, with their indices in
@@ -573,8 +574,6 @@ impl Filter for Aging {
         chain::contains_tile(self.at_current().filters(), tile)
     }
 
-    /// The estimate counts a key once for each generation that holds it, so refreshed keys count
-    /// more than once.
     fn stats(&self) -> Stats {
         self.at_current().stats()
     }
@@ -620,6 +619,8 @@ impl Algebra for Aging {
         Err(Error::cannot(Kind::Aging, "be united", why))
     }
 }
+
+mod estimate;
 
 #[cfg(test)]
 mod tests;

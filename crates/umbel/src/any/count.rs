@@ -3,10 +3,12 @@
 use super::Stored;
 use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::memory::{Mover, Words};
+use crate::sizing::space_code::Rule;
+use crate::space_code::Estimator;
 use crate::structure::{Parts, Probe};
 use crate::{
-    Capabilities, Count, Design, Digest, Error, Hasher, Kind, Mismatch, MultiResolution, Multiplicity, Plan,
-    Result, SpaceCode, Spec, Stats, Structure, TILE,
+    Batch, Capabilities, Count, Design, Digest, Error, Hasher, Kind, Mismatch, MultiResolution, Multiplicity,
+    Plan, Result, SpaceCode, Spec, Stats, Structure, TILE,
 };
 
 family! { $
@@ -70,6 +72,29 @@ impl AnyCount {
     /// If there is not enough memory.
     pub fn turn(&mut self) -> Result<AnyCount> {
         Ok(map!(self, counts => counts.turn()?))
+    }
+
+    /// Estimates how often each of many keys was recorded, with this estimator.
+    ///
+    /// ```
+    /// use umbel::space_code::Estimator;
+    /// use umbel::{AnyCount, Kind, Spec};
+    /// let mut counts = AnyCount::build(Kind::SpaceCode, &Spec::new(1000, 0.005)?)?;
+    /// counts.insert_batch(&["apple", "apple", "pear"]);
+    /// let likely = counts.estimate_batch(&["apple"], Estimator::Mle);
+    /// assert_eq!(likely[0].value, 2.0, "the most likely number is a whole one");
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn estimate_batch<B: Batch + ?Sized>(&self, keys: &B, estimator: Estimator) -> Vec<Multiplicity> {
+        if estimator == Estimator::default() {
+            // The default has a faster loop.
+            return self.count_batch(keys);
+        }
+        let estimate = |digest| match self {
+            AnyCount::SpaceCode(counts) => counts.estimate(digest, estimator),
+            AnyCount::MultiResolution(counts) => counts.estimate(digest, estimator, Rule::Guarded),
+        };
+        self.hasher().digest_batch(keys).into_iter().map(estimate).collect()
     }
 
     /// Returns the number of the epoch.

@@ -113,6 +113,15 @@ impl AnyFilter {
         changing!(self, filter => Ok(filter.fold()?.into()))
     }
 
+    /// Returns the filter of the same keys, planned for `capacity` keys; see [`Set::resized_for`].
+    ///
+    /// # Errors
+    ///
+    /// If the kind cannot be resized, its keys do not fit, or there is not enough memory.
+    pub fn resized_for(&self, capacity: u64) -> Result<AnyFilter> {
+        changing!(self, filter => Ok(filter.resized_for(capacity)?.into()))
+    }
+
     /// Creates an empty filter of the same shape, hash and design.
     ///
     /// # Errors

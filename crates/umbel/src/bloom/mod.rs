@@ -274,14 +274,16 @@ impl<L: Layout> Filter for Bloom<L> {
 
     fn stats(&self) -> Stats {
         let set_bits = self.words.count_ones();
-        let estimate = self.layout.shape().cardinality(set_bits);
+        let estimate = self.layout.shape().cardinality(set_bits).unwrap_or(Cardinality::Saturated);
+        // A key sets at most k bits.
+        let least = set_bits.div_ceil(self.layout.hashes().into());
         Stats {
             cells: self.layout.bits(),
             used_cells: set_bits,
             bits: self.layout.bits(),
             hashes: self.layout.hashes(),
             bytes: self.layout.lines() * LINE_BYTES as u64,
-            estimate: estimate.unwrap_or(Cardinality::Saturated),
+            estimate: estimate.within(least, self.head.inserted),
             rate_now: self.layout.rate_of(self.words.lines()),
             ..Stats::from_structure(self)
         }

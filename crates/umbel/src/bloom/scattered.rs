@@ -331,7 +331,7 @@ scattered_layout!(
     Kind::Standard,
     spec::standard,
     Standard { bits },
-    sizing::rate::classic,
+    sizing::rate::expected,
     |layout: &Standard| layout.bits
 );
 scattered_layout!(

@@ -291,18 +291,19 @@ pub(super) fn full<R: Rule>() -> Error {
     Error::Full { kind: R::KIND, why: why.into() }
 }
 
-/// Adds the unit to an error about the size, which was requested in bits but is checked in cells of
+/// Translates an error about the size, which was requested as `m` bits but is checked in cells of
 /// `width` bits.
-pub(crate) fn in_cells(error: Error, width: u64) -> Error {
-    match error {
-        Error::Parameter { name: "m", got, needs } => {
+pub(crate) fn in_cells(error: Error, m: Option<u64>, width: u64) -> Error {
+    match (error, m) {
+        (Error::Parameter { name: "m", got, needs }, _) => {
             let needs = format!("{needs} (counted in counters of {width} bits)");
             Error::Parameter { name: "m", got, needs }
         }
-        Error::Contradiction { settings, why } => {
-            Error::Contradiction { settings, why: format!("{why} (counted in counters of {width} bits)") }
+        (Error::Contradiction { settings: [size, other], why }, Some(m)) if size.starts_with("m = ") => {
+            let why = why.replace(" bits", &format!(" counters of {width} bits"));
+            Error::contradiction(format!("m = {m} bits"), other, why)
         }
-        other => other,
+        (other, _) => other,
     }
 }
 
@@ -446,13 +447,16 @@ impl<R: Rule> Filter for Counters<R> {
         let used_cells = cells.cells() - cells_of[0];
         let passing = sum(&|value| self.rule.share_passing(value)) / cells.cells() as f64;
         let stuck = sum(&|value| f64::from(u8::from(self.rule.is_stuck(value))));
+        // A key uses at most k cells, but a stuck cell may belong to a key that was removed.
+        let least = if stuck == 0.0 { used_cells.div_ceil(self.rule.hashes().into()) } else { 0 };
+        let estimate = self.shape().cardinality(used_cells).unwrap_or(Cardinality::Saturated);
         Stats {
             cells: cells.cells(),
             used_cells,
             bits: cells.bits(),
             hashes: self.rule.hashes(),
             bytes: cells.lines() * LINE_BYTES as u64,
-            estimate: self.shape().cardinality(used_cells).unwrap_or(Cardinality::Saturated),
+            estimate: estimate.within(least, self.head.inserted),
             rate_now: passing.powi(self.rule.hashes() as i32),
             details: vec![("bits per cell", cells.width().into()), ("stuck cells", stuck)],
             ..Stats::from_structure(self)

@@ -173,15 +173,15 @@ impl Rule for Ones {
         let width = u64::from(options.counter_bits.max(1));
         let Given { n, p, m, k } = spec.given();
         let standard = Spec::from_given(Given { n, p, m: m.map(|bits| bits / width), k })?;
-        let (_, plan) =
-            spec::standard(&standard.with_policy(spec.policy())).map_err(|error| in_cells(error, width))?;
+        let (_, plan) = spec::standard(&standard.with_policy(spec.policy()))
+            .map_err(|error| in_cells(error, m, width))?;
         let rule = Ones::new(plan.stored_bits, plan.hashes, options)?;
         let plan = planned(spec, &rule, plan.capacity, plan.rate, plan.bits)?;
         Ok((rule, plan))
     }
 
     fn predicted_rate(&self, n: u64) -> Result<f64> {
-        sizing::rate::classic(self.cells.cells(), n, self.hashes)
+        sizing::rate::expected(self.cells.cells(), n, self.hashes)
     }
 
     fn params(&self) -> Vec<u64> {

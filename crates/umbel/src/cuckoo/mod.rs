@@ -74,7 +74,7 @@ use crate::methods::{
     intersect_methods, remove_methods, set_methods, structure_methods, try_insert_methods, union_methods,
 };
 use crate::sizing::cuckoo::rate_of;
-use crate::sizing::{Cardinality, CuckooParams, Estimate, Given};
+use crate::sizing::{Cardinality, CuckooParams, Given, MAX_BITS, Shape};
 use crate::spec::check_rate;
 use crate::structure::{self, FINGERPRINTS, Head, Parts, Probe, small};
 use crate::{
@@ -466,19 +466,17 @@ impl Filter for Cuckoo {
         let Cuckoo { table, victim, .. } = *self;
         // Keys with the same fingerprint and buckets are indistinguishable in lookups.
         let groups = table.buckets() as f64 / 2.0 * table.fingerprints() as f64;
-        let used = self.distinct() as f64;
-        let distinct = (-used / groups).ln_1p() / (-1.0 / groups).ln_1p();
-        let variance = groups * ((distinct / groups).exp_m1() - distinct / groups);
-        let estimate =
-            Estimate { value: distinct.min(self.len() as f64), standard_error: variance.max(0.0).sqrt() };
+        let distinct = self.distinct();
+        let shape = Shape::Standard { bits: (groups as u64).clamp(1, MAX_BITS), hashes: 1 };
+        let estimate = shape.cardinality(distinct).unwrap_or(Cardinality::Saturated);
         Stats {
             cells: table.cells(),
             used_cells: self.len().saturating_sub(u64::from(victim.is_some())),
             hashes: BUCKETS_OF_A_KEY,
             bits: table.bits(),
             bytes: table.lines() * LINE_BYTES as u64,
-            estimate: if used < groups { Cardinality::Estimated(estimate) } else { Cardinality::Saturated },
-            rate_now: used / groups,
+            estimate: estimate.within(distinct, Some(self.len())),
+            rate_now: distinct as f64 / groups,
             details: vec![
                 ("fingerprint bits", table.fingerprint_bits().into()),
                 ("slots per bucket", table.slots().into()),

@@ -43,8 +43,9 @@
 //!   after enough rounds no key can be removed any more. `deletability` estimates the fraction of
 //!   keys that can still be removed; clearing the filter is the remedy.
 //! * Remove only keys that were inserted. Removing a false positive clears bits of other keys.
-//! * A removed key is gone at once, but some of its bits may stay. They raise the rate a little and
-//!   count as keys in the estimated number of keys.
+//! * A removed key is gone at once, but some of its bits may stay. They raise the rate a little.
+//!   After a union, when the number of insertions is unknown, they also raise the estimated number
+//!   of keys.
 //!
 //! # References
 //!
@@ -63,7 +64,7 @@ use crate::methods::{
     structure_methods, union_methods,
 };
 use crate::sizing::deletable::{at_least_one_of, check_region_bits};
-use crate::sizing::{self, Overlap};
+use crate::sizing::{self, Cardinality, Overlap};
 use crate::spec::check_rate;
 use crate::structure::{self, BITS, COLLISIONS, Head, Parts, Probe, sealed, small};
 use crate::{
@@ -198,12 +199,12 @@ impl Deletable {
         let region_bits = spec.options().deletable.region_bits;
         let regions = Regions::new(region_bits)?;
         let share = spec.given().m.map(|m| sizing::deletable::filter_bits(m, region_bits)).transpose()?;
-        let params = spec.standard_part(share)?;
+        let (params, rate) = spec.standard_part(share)?;
         // A size set by the caller is kept, as in the standard filter.
         let stored = if share.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
         let layout = Standard::new(stored, params.hashes)?;
         let bits = params.bits + sizing::deletable::regions(params.bits, region_bits)?;
-        check_rate(&spec.given(), params.rate, params.capacity, bits, None)?;
+        check_rate(&spec.given(), rate, params.capacity, bits, None)?;
         let plan = spec.finish(Plan {
             kind: Kind::Deletable,
             capacity: params.capacity,
@@ -213,8 +214,8 @@ impl Deletable {
             hashes: params.hashes,
             // Lookups do not read the collision bits.
             lines_touched: params.hashes,
-            rate_asked: spec.given().p.unwrap_or(params.rate),
-            rate: params.rate,
+            rate_asked: spec.given().p.unwrap_or(rate),
+            rate,
         })?;
         Ok((layout, plan))
     }
@@ -426,6 +427,8 @@ impl Filter for Deletable {
 
     fn stats(&self) -> Stats {
         let of_the_filter = self.filter.stats();
+        // Bits of removed keys may remain, so the keys can be fewer than the bits suggest.
+        let estimate = self.layout().shape().cardinality(of_the_filter.used_cells);
         Stats {
             kind: Kind::Deletable,
             bits: of_the_filter.bits + self.regions(),
@@ -435,6 +438,7 @@ impl Filter for Deletable {
                 ("collided regions", self.collided_regions() as f64),
                 ("deletability", self.deletability()),
             ],
+            estimate: estimate.unwrap_or(Cardinality::Saturated).within(0, of_the_filter.inserted),
             ..of_the_filter
         }
     }

@@ -8,6 +8,7 @@ use super::{Placing, part::Part};
 use crate::aging::Timestamp;
 use crate::map::push_values;
 use crate::memory::{Words, map_file};
+use crate::space_code::Estimator;
 use crate::tile;
 use crate::{
     Answers, AnyCount, AnyFilter, AnyMap, Batch, Category, CodeBook, Count, Digest, Error, Filter, Hasher,
@@ -274,6 +275,19 @@ impl Mapped<Stored> {
     /// As [`count`](Mapped::count).
     pub fn count_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Vec<Multiplicity>> {
         Ok(self.counts()?.count_batch(keys))
+    }
+
+    /// Estimates how often each of many keys was recorded, with this estimator.
+    ///
+    /// # Errors
+    ///
+    /// As [`count`](Mapped::count).
+    pub fn estimate_batch<B: Batch + ?Sized>(
+        &self,
+        keys: &B,
+        estimator: Estimator,
+    ) -> Result<Vec<Multiplicity>> {
+        Ok(self.counts()?.estimate_batch(keys, estimator))
     }
 }
 

@@ -148,7 +148,7 @@ impl Floom {
     fn shape(spec: &Spec) -> Result<(Patterns, Plan)> {
         let (known, options) = (spec.given(), &spec.options().floom);
         let params = match known.m {
-            None => spec.standard_part(None)?,
+            None => spec.standard_part(None)?.0,
             Some(budget) => beside_the_table(spec, budget)?,
         };
         let regions = options.regions.unwrap_or_else(|| default_regions(spec, params.bits));
@@ -205,14 +205,14 @@ fn beside_the_table(spec: &Spec, budget: u64) -> Result<sizing::Params> {
     let regions = options.regions.unwrap_or_else(|| default_regions(spec, budget));
     sizing::floom::check_regions(regions)?;
     let total = |bits| -> Result<u64> {
-        let hashes = spec.standard_part(Some(bits))?.hashes;
+        let hashes = spec.standard_part(Some(bits))?.0.hashes;
         Ok(bits + sizing::floom::pattern_bits(regions, hashes, options.ranked)?)
     };
     // Sizes that make no valid filter count as fitting; `standard_part` reports the error at the
     // end.
     let fits = |bits| total(bits).map_or(true, |total| total <= budget);
     match sizing::greatest(1..=budget, fits) {
-        Some(bits) if bits >= regions.into() => spec.standard_part(Some(bits)),
+        Some(bits) if bits >= regions.into() => Ok(spec.standard_part(Some(bits))?.0),
         _ => {
             let needs = format!("more bits than the patterns of {regions} regions take");
             Err(Error::parameter("m", budget, needs))

@@ -4,8 +4,8 @@ use super::{Family, Scheme};
 use crate::algebra::Mismatch;
 use crate::memory::{LINE_BITS, LINE_BYTES, Words, bits};
 use crate::sizing::estimate::{Cardinality, Overlap, Shape};
-use crate::sizing::{KPolicy, Params, rate};
-use crate::{Answers, Batch, Design, Key, Kind, Result, Stats};
+use crate::sizing::{Given, KPolicy, Params, rate};
+use crate::{Answers, Batch, Design, Key, Kind, Result, Spec, Stats};
 
 /// A Bloom filter that hashes the key itself, as often as its [`Family`] requires.
 ///
@@ -58,6 +58,36 @@ impl Literature {
     pub fn with_policy(family: Family, capacity: u64, rate: f64, policy: KPolicy) -> Result<Literature> {
         let params = Params::for_capacity(capacity, rate, policy)?;
         let mut filter = Literature::new(Scheme::new(family, params.hashes, params.bits)?)?;
+        filter.design = Some(Design { capacity, rate });
+        Ok(filter)
+    }
+
+    /// Creates an empty filter from any sufficient settings: exactly the m and k that they lead to.
+    /// The hash of the specification is not used. If k follows from the rate and the family has
+    /// fewer functions, all of them are used, and the rate is met with more bits.
+    ///
+    /// ```
+    /// use umbel::Spec;
+    /// use umbel::literature::{Family, Literature};
+    /// let filter = Literature::build(Family::Md5Slices, &Spec::new(1000, 0.01)?)?;
+    /// assert_eq!(filter.scheme().k(), 4);
+    /// assert!(filter.predicted_rate(1000)? <= 0.01);
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the settings are not sufficient or contradict each other, the family cannot provide the k
+    /// and m, or there is not enough memory.
+    pub fn build(family: Family, spec: &Spec) -> Result<Literature> {
+        let given = spec.given();
+        let mut params = given.solve(spec.policy())?;
+        if given.k.is_none() && params.hashes > family.max_hashes() {
+            params = Given { k: Some(family.max_hashes()), ..given }.solve(spec.policy())?;
+        }
+        let Params { capacity, bits, hashes, .. } = params;
+        let mut filter = Literature::new(Scheme::new(family, hashes, bits)?)?;
+        let rate = given.p.map_or_else(|| filter.predicted_rate(capacity), Ok)?;
         filter.design = Some(Design { capacity, rate });
         Ok(filter)
     }
@@ -156,6 +186,7 @@ impl Literature {
     /// Measures how full the filter is, and the rate that follows.
     pub fn stats(&self) -> Stats {
         let (bits, hashes, set_bits) = (self.scheme.m(), self.scheme.k(), self.words.count_ones());
+        let estimate = self.shape().cardinality(set_bits).unwrap_or(Cardinality::Saturated);
         Stats {
             kind: self.kind(),
             cells: bits,
@@ -166,19 +197,20 @@ impl Literature {
             capacity: self.design.map(|design| design.capacity),
             rate_target: self.design.map(|design| design.rate),
             inserted: self.inserted,
-            estimate: self.shape().cardinality(set_bits).unwrap_or(Cardinality::Saturated),
+            // A key sets at most k bits.
+            estimate: estimate.within(set_bits.div_ceil(hashes.into()), self.inserted),
             rate_now: (set_bits as f64 / bits as f64).powi(hashes as i32),
             details: Vec::new(),
         }
     }
 
-    /// Returns the rate that the classic formula predicts after `n` keys.
+    /// Returns the rate that theory predicts after `n` keys, if the hash functions are independent.
     ///
     /// # Errors
     ///
     /// If `n` is out of range.
     pub fn predicted_rate(&self, n: u64) -> Result<f64> {
-        rate::classic(self.scheme.m(), n, self.scheme.k())
+        rate::expected(self.scheme.m(), n, self.scheme.k())
     }
 
     fn shape(&self) -> Shape {

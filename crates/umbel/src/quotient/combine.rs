@@ -1,6 +1,7 @@
 //! Operations on multisets of fingerprints: sum, minimum and comparison.
 
 use super::Quotient;
+use super::slots::Slots;
 use super::sorted::Aligned;
 use crate::Result;
 use crate::algebra::{Algebra, Mismatch};
@@ -8,8 +9,13 @@ use crate::sizing::estimate::Overlap;
 
 impl Quotient {
     /// Replaces the contents: each fingerprint is stored `operation(counts)` times, where `counts`
-    /// are its counts in the two filters.
-    fn combine(&mut self, other: &Quotient, operation: impl Fn([u64; 2]) -> u64) -> Result<()> {
+    /// are its counts in the two filters. `room` returns the slots for a number of fingerprints.
+    fn combine(
+        &mut self,
+        other: &Quotient,
+        operation: impl Fn([u64; 2]) -> u64,
+        room: impl Fn(&Quotient, u64) -> Result<Slots>,
+    ) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         let copies = || {
             let aligned = Aligned::new(self.fingerprints(), other.fingerprints());
@@ -17,8 +23,19 @@ impl Quotient {
         };
         let len = copies().map(|(_, count)| count).sum();
         let all = copies().flat_map(|(fingerprint, count)| (0..count).map(move |_| fingerprint));
-        let combined = self.filled(self.slots, len, all)?;
-        (self.words, self.len) = (combined.words, combined.len);
+        let combined = self.filled(room(self, len)?, len, all)?;
+        (self.slots, self.words, self.len) = (combined.slots, combined.words, combined.len);
+        Ok(())
+    }
+
+    /// Becomes the sum in the slots of this filter, for threads that each fill a part of it.
+    pub(super) fn add(&mut self, part: &Quotient) -> Result<()> {
+        self.sum(part, |filter, _| Ok(filter.slots))
+    }
+
+    fn sum(&mut self, other: &Quotient, room: impl Fn(&Quotient, u64) -> Result<Slots>) -> Result<()> {
+        self.combine(other, |[ours, theirs]| ours + theirs, room)?;
+        self.head.inserted = self.head.inserted.zip(other.head.inserted).map(|_| self.len);
         Ok(())
     }
 }
@@ -30,17 +47,16 @@ impl Algebra for Quotient {
             .or_else(|| Mismatch::between_hashes(self.hasher().id(), other.hasher().id()))
     }
 
-    /// Becomes the sum: a key is stored as often as in both filters together. The result has the
-    /// slots of this filter, and is refused if they are too few.
+    /// Becomes the sum: a key is stored as often as in both filters together. If the slots of this
+    /// filter are too few, it [grows](Quotient::grow), so its rate is that of a filter with all
+    /// keys. Fails if its remainders are too short for that.
     fn union(&mut self, other: &Quotient) -> Result<()> {
-        self.combine(other, |[ours, theirs]| ours + theirs)?;
-        self.head.inserted = self.head.inserted.zip(other.head.inserted).map(|_| self.len);
-        Ok(())
+        self.sum(other, Quotient::roomy)
     }
 
     /// Becomes the minimum: a key is stored as often as in the filter that has fewer copies of it.
     fn intersect(&mut self, other: &Quotient) -> Result<()> {
-        self.combine(other, |[ours, theirs]| ours.min(theirs))?;
+        self.combine(other, |[ours, theirs]| ours.min(theirs), |filter, _| Ok(filter.slots))?;
         self.head.inserted = None;
         Ok(())
     }

@@ -61,6 +61,7 @@
 mod change;
 mod combine;
 mod kernels;
+mod resize;
 mod slots;
 mod sorted;
 #[cfg(test)]
@@ -81,18 +82,21 @@ use crate::spec::check_rate;
 use crate::structure::{self, Head, Parts, Probe, SLOTS, small};
 use crate::tile::{self, split_tile};
 use crate::{
-    Answers, Batch, Capabilities, Design, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove,
-    Removed, Result, Set, Spec, Stats, Structure, TILE,
+    Answers, Batch, Capabilities, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed,
+    Result, Set, Spec, Stats, Structure, TILE,
 };
 use kernels::{ContainsDigest, Count, InsertTile, Inserted, RemoveOne};
 use slots::{OCCUPIED, SHIFTED, Slots};
 use sorted::Builder;
 
+/// The remedy for a full filter.
+const MAKE_ROOM: &str = "resize it with `umbel resize`, or build it for more keys";
+
 /// A quotient filter: the multiset of the fingerprints of its keys.
 ///
 /// The memory depends only on the multiset, not on the order of insertions and removals. The filter
 /// does not grow by itself: once 95 % of its slots are full, insertions are refused, and
-/// [`Quotient::grow`] makes room.
+/// [`Quotient::grow`] makes room. Only a [union](Quotient::union) takes the slots it needs.
 pub struct Quotient {
     slots: Slots,
     words: Words,
@@ -177,59 +181,6 @@ impl Quotient {
         &self.words
     }
 
-    /// Doubles the slots and shortens the remainders by one bit. The fingerprints do not change:
-    /// the filter holds more keys, and each raises the false-positive rate as much as before.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error, and changes nothing, if the remainders are one bit long, or if there is
-    /// not enough memory.
-    pub fn grow(&mut self) -> Result<()> {
-        *self = self.resized(self.slots().saturating_mul(2))?;
-        Ok(())
-    }
-
-    /// Halves the slots and lengthens the remainders by one bit.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error, and changes nothing, if the result would be too full, if the number of
-    /// slots is an odd multiple of 64, or if there is not enough memory.
-    pub fn shrink(&mut self) -> Result<()> {
-        let half = self.slots() / 2;
-        *self = self.resized(half)?;
-        Ok(())
-    }
-
-    /// Returns a filter with the same fingerprints in another number of slots, which must be the
-    /// current number times or divided by a power of two.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if `slots` is another number, if it leaves no bit for the remainders, if
-    /// the result would be too full, or if there is not enough memory.
-    pub fn resized(&self, slots: u64) -> Result<Quotient> {
-        let steps = |from: u64, to: u64| {
-            let ratio = to.checked_div(from).filter(|ratio| ratio.checked_mul(from) == Some(to))?;
-            ratio.is_power_of_two().then_some(ratio.trailing_zeros())
-        };
-        let r = self.remainder_bits();
-        let bits = match steps(self.slots(), slots) {
-            Some(longer) => r.checked_sub(longer),
-            None => steps(slots, self.slots()).map(|shorter| r + shorter),
-        };
-        let needs =
-            "this number of slots times a power of two that leaves a bit of remainder, or divided by one";
-        let bits = bits.filter(|bits| *bits > 0).ok_or_else(|| Error::parameter("slots", slots, needs))?;
-        let mut resized = self.filled(Slots::new(slots, bits)?, self.len, self.fingerprints())?;
-        resized.head = self.head.clone();
-        // A smaller filter may be full before it holds its planned number of keys.
-        let capacity = resized.max_len();
-        let limit = |design: Design| Design { capacity: design.capacity.min(capacity), ..design };
-        resized.head.design = self.head.design.map(limit);
-        Ok(resized)
-    }
-
     /// Returns the largest number of fingerprints that the filter accepts.
     fn max_len(&self) -> u64 {
         sizes::max_keys(self.slots())
@@ -258,10 +209,11 @@ impl Quotient {
     fn full(&self, len: u64) -> Error {
         let (slots, most) = (self.slots(), self.max_len());
         let why = if len > most {
-            format!("at most {most} of its {slots} slots can be filled; grow it, or plan for more keys")
+            format!("at most {most} of its {slots} slots can be filled; {MAKE_ROOM}")
         } else {
-            "too many keys share the last slots, as happens when one key is inserted very often; grow it"
-                .to_owned()
+            format!(
+                "too many keys share the last slots, as happens when one key is inserted very often; {MAKE_ROOM}"
+            )
         };
         Error::Full { kind: Kind::Quotient, why }
     }
@@ -428,6 +380,14 @@ impl Set for Quotient {
         Quotient::with_head(self.slots, self.head.emptied())
     }
 
+    fn absorb(&mut self, part: &Quotient) -> Result<()> {
+        self.add(part)
+    }
+
+    fn resized_for(&self, capacity: u64) -> Result<Quotient> {
+        Quotient::resized_for(self, capacity)
+    }
+
     fn remove_if_able(&mut self, digest: Digest) -> Result<Removed> {
         Ok(self.remove_digest(digest))
     }
@@ -454,13 +414,15 @@ impl Filter for Quotient {
 
     fn stats(&self) -> Stats {
         let distinct = self.distinct();
+        let estimate = self.shape().cardinality(distinct).unwrap_or(Cardinality::Saturated);
         Stats {
             cells: self.slots(),
             used_cells: self.len,
             hashes: 1,
             bits: self.slots.bits(),
             bytes: self.slots.lines() * LINE_BYTES as u64,
-            estimate: self.shape().cardinality(distinct).unwrap_or(Cardinality::Saturated),
+            // Equal fingerprints belong to one key or to several.
+            estimate: estimate.within(distinct, Some(self.len)),
             rate_now: distinct as f64 / self.slots.range() as f64,
             details: vec![("distinct fingerprints", distinct as f64), ("load", self.load_factor())],
             ..Stats::from_structure(self)

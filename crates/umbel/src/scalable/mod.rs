@@ -486,15 +486,17 @@ impl Filter for Scalable {
 
     fn stats(&self) -> Stats {
         let bits = self.links().map(|link| link.size.bits).sum();
+        let stages: Vec<Stats> = self.links().map(|link| link.filter.stats()).collect();
         let stats = Stats {
             cells: bits,
             bits,
             hashes: self.newest.link.size.hashes,
             bytes: self.links().map(|link| link.size.bytes).sum(),
-            details: vec![("stages", self.links().count() as f64)],
+            estimate: self.cardinality(&stages),
+            details: vec![("stages", stages.len() as f64)],
             ..Stats::from_structure(self)
         };
-        chain::sum_up(stats, self.links())
+        chain::sum_up(stats, &stages)
     }
 
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
@@ -542,6 +544,7 @@ impl Insert for Scalable {
     }
 }
 
+mod estimate;
 mod union;
 
 #[cfg(test)]

@@ -32,7 +32,7 @@
 //!   Journal of Experimental Algorithmics 14, 2009. `PSS09`
 //! * J. Apple. *Split block Bloom filters.* arXiv:2101.01719, 2021. `Apple21`
 
-use super::{MAX_BITS, MAX_KEYS, check, greatest, least, rate as standard};
+use super::{Decimal, MAX_BITS, MAX_KEYS, check, greatest, least, rate as standard};
 use crate::{Error, Result};
 
 /// The number of bits in a line.
@@ -248,7 +248,8 @@ pub fn capacity(lines: u64, lines_per_key: u32, p: f64) -> Result<u64> {
     check_shape(lines, 0, lines_per_key)?;
     check::rate(p)?;
     let fits = |n| unchecked_rate(lines, n, lines_per_key) <= p;
-    let no_room = || Error::parameter("lines", lines, format!("room for at least one key at p = {p}"));
+    let no_room =
+        || Error::parameter("lines", lines, format!("room for at least one key at p = {}", Decimal(p)));
     greatest(1..=MAX_KEYS, fits).ok_or_else(no_room)
 }
 
@@ -386,7 +387,7 @@ fn too_large(n: u64, p: f64) -> Error {
     Error::parameter(
         "n",
         n,
-        format!("fewer keys or a higher rate: at p = {p} these take more than 2^48 bits"),
+        format!("fewer keys or a higher rate: at p = {} these take more than 2^48 bits", Decimal(p)),
     )
 }
 

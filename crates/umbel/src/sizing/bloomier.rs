@@ -11,7 +11,7 @@
 //! * B. Chazelle, J. Kilian, R. Rubinfeld and A. Tal. *The Bloomier filter: an efficient data
 //!   structure for static support lookup tables.* SODA 2004. `CKRT04`
 
-use super::check;
+use super::{Decimal, check};
 use crate::{Error, Result};
 
 /// The width of the widest cell, in bits.
@@ -37,7 +37,7 @@ pub fn bits_for(values: u128, p: f64) -> Result<u32> {
     let fits = |bits: &u32| rate(values, *bits) <= p;
     (1..=MAX_CELL_BITS).find(fits).ok_or_else(|| {
         let needs = format!("a higher rate or fewer values: cells have at most {MAX_CELL_BITS} bits");
-        Error::parameter("p", p, needs)
+        Error::parameter("p", Decimal(p), needs)
     })
 }
 

@@ -28,7 +28,7 @@
 //! * B. Fan, D. G. Andersen, M. Kaminsky and M. D. Mitzenmacher. *Cuckoo filter: practically better
 //!   than Bloom.* CoNEXT 2014. `FAKM14`
 
-use super::{MAX_BITS, check, greatest};
+use super::{Decimal, MAX_BITS, check, greatest};
 use crate::{Error, Result};
 use std::f64::consts::{LN_2, LOG2_E};
 use std::ops::RangeInclusive;
@@ -221,14 +221,14 @@ impl CuckooParams {
         let params = found.ok_or_else(|| match options.fingerprint_bits {
             Some(bits) => Error::contradiction(
                 format!("fingerprint bits = {bits}"),
-                format!("p = {p}"),
+                format!("p = {}", Decimal(p)),
                 "allow longer fingerprints or a higher rate".to_string(),
             ),
             None => {
                 let needs = format!(
                     "a higher rate: {MAX_FINGERPRINT_BITS} bits of fingerprint are not enough for this one"
                 );
-                Error::parameter("p", p, needs)
+                Error::parameter("p", Decimal(p), needs)
             }
         })?;
         params.checked()

@@ -39,7 +39,7 @@ pub const MAX_REGIONS: u32 = 24;
 ///
 /// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn rate(bits: u64, n: u64, k: u32, regions: u32) -> Result<f64> {
-    Ok(standard::classic(bits, n, k)? * seen(regions, k, n)?)
+    Ok(standard::expected(bits, n, k)? * seen(regions, k, n)?)
 }
 
 /// Returns F: the probability that a non-member has the pattern of one of `n` keys.

@@ -13,7 +13,7 @@
 //! | a number of keys and a rate | `for_capacity` of [`Params`], [`PartitionedParams`], [`BlockedParams`], [`CuckooParams`], [`QuotientParams`] |
 //! | a budget of bits, and keys or slices | their `for_bits` |
 //! | any other two or three of n, p, m, k | [`Given::solve`] |
-//! | a finished filter and its load | [`rate::classic`], [`partitioned::rate`], [`blocked::rate`], [`cuckoo::rate_of`], [`quotient::rate`] |
+//! | a finished filter and its load | [`rate::expected`], [`partitioned::rate`], [`blocked::rate`], [`cuckoo::rate_of`], [`quotient::rate`] |
 //! | a small filter, where the classic formula is too low | [`rate::exact`], [`rate::exact_distinct`] |
 //! | a filter that removes keys, or that knows patterns | [`deletable::deletability`], [`floom::rate`] |
 //! | the number of set bits, but not the number of keys | [`Shape::cardinality`] |
@@ -88,6 +88,8 @@ pub use policy::KPolicy;
 pub use quotient::QuotientParams;
 pub use solve::{Given, Params};
 
+use std::fmt;
+
 /// The largest filter, in bits: 32 TiB. Far below the 2^53 up to which `f64` counts exactly.
 pub const MAX_BITS: u64 = 1 << 48;
 
@@ -129,9 +131,28 @@ pub(crate) fn greatest(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64)
     }
 }
 
+/// A number in a message, with an exponent where its decimals would be a row of zeros.
+pub(crate) struct Decimal(pub f64);
+
+impl Decimal {
+    /// Returns a number with four significant digits.
+    pub fn rounded(number: f64) -> Decimal {
+        Decimal(format!("{number:.3e}").parse().unwrap_or(number))
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            small if small != 0.0 && small.abs() < 1e-4 => write!(f, "{small:e}"),
+            other => write!(f, "{other}"),
+        }
+    }
+}
+
 /// The input checks shared by the public functions.
 pub(crate) mod check {
-    use super::{MAX_BITS, MAX_HASHES, MAX_KEYS};
+    use super::{Decimal, MAX_BITS, MAX_HASHES, MAX_KEYS};
     use crate::{Error, Result};
 
     /// Checks a number of keys to plan for.
@@ -169,7 +190,7 @@ pub(crate) mod check {
         if p > 0.0 && p < 1.0 {
             return Ok(());
         }
-        Err(Error::parameter("p", p, "a rate above 0 and below 1"))
+        Err(Error::parameter("p", Decimal(p), "a rate above 0 and below 1"))
     }
 }
 
@@ -186,6 +207,25 @@ mod tests {
         assert_eq!(least(1..=20, |_| false), None);
         assert_eq!(greatest(1..=20, |_| false), None);
         assert_eq!(least(0..=u64::MAX, |x| x >= u64::MAX - 1), Some(u64::MAX - 1));
+    }
+
+    #[test]
+    fn small_numbers_have_an_exponent() {
+        for (number, text) in [
+            (0.0, "0"),
+            (0.01, "0.01"),
+            (0.00025, "0.00025"),
+            (2.5e-5, "2.5e-5"),
+            (1e-300, "1e-300"),
+            (-1e-7, "-1e-7"),
+            (f64::NAN, "NaN"),
+            (12.5, "12.5"),
+        ] {
+            assert_eq!(Decimal(number).to_string(), text);
+        }
+        assert_eq!(Decimal::rounded(0.123456).to_string(), "0.1235");
+        assert_eq!(Decimal::rounded(1.23456e-9).to_string(), "1.235e-9");
+        assert_eq!(Decimal::rounded(1.0).to_string(), "1");
     }
 
     #[test]

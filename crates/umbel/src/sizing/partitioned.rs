@@ -28,7 +28,7 @@
 //! * J. K. Mullin. *A second look at Bloom filters.* Communications of the ACM 26(8), 1983.
 //!   `Mullin83`
 
-use super::{MAX_BITS, MAX_HASHES, MAX_KEYS, check, greatest, least, rate as standard};
+use super::{Decimal, MAX_BITS, MAX_HASHES, MAX_KEYS, check, greatest, least, rate as standard};
 use crate::{Error, Result};
 use std::f64::consts::LN_2;
 
@@ -140,7 +140,7 @@ impl PartitionedParams {
 pub fn hashes(p: f64) -> Result<u32> {
     let slices = standard::information_minimum(p)?.ceil();
     if slices > f64::from(MAX_HASHES) {
-        return Err(Error::parameter("p", p, "a rate of at least 2^-1024"));
+        return Err(Error::parameter("p", Decimal(p), "a rate of at least 2^-1024"));
     }
     // At least 1, since p is below 1.
     Ok(slices as u32)
@@ -191,7 +191,7 @@ pub fn rate(slice_bits: u64, n: u64, k: u32) -> Result<f64> {
 }
 
 fn too_large(n: u64, p: f64) -> Error {
-    Error::parameter("n", n, format!("fewer keys: at p = {p} these take more than 2^48 bits"))
+    Error::parameter("n", n, format!("fewer keys: at p = {} these take more than 2^48 bits", Decimal(p)))
 }
 
 fn unchecked_rate(slice_bits: u64, n: u64, k: u32) -> f64 {

@@ -28,7 +28,8 @@
 //!   Processing Letters 101(6), 2007. `ABPH07`
 
 use super::{
-    MAX_BITS, MAX_HASHES, MAX_KEYS, PartitionedParams, Shape, blocked, check, least, partitioned, rate,
+    Decimal, MAX_BITS, MAX_HASHES, MAX_KEYS, PartitionedParams, Shape, blocked, check, least, partitioned,
+    rate,
 };
 use crate::{Error, Result};
 
@@ -185,7 +186,7 @@ fn standard(n: u64, p: f64) -> Result<Shape> {
     let sized = (most.saturating_sub(4).max(1)..=most)
         .filter_map(|k| Some((least(1..=MAX_BITS, |m| safe_rate(m, n, k) <= p)?, k)));
     let (bits, hashes) = sized.min().ok_or_else(|| {
-        Error::parameter("n", n, format!("fewer keys: at p = {p} these take more than 2^48 bits"))
+        Error::parameter("n", n, format!("fewer keys: at p = {} these take more than 2^48 bits", Decimal(p)))
     })?;
     Ok(Shape::Standard { bits: bits.next_multiple_of(64).min(MAX_BITS), hashes })
 }
@@ -204,7 +205,7 @@ fn safe_rate(m: u64, n: u64, k: u32) -> f64 {
 /// If an argument is out of range (see [`sizing`](crate::sizing)).
 pub fn shape_rate(shape: Shape, n: u64) -> Result<f64> {
     match shape {
-        Shape::Standard { bits, hashes } => rate::second_order(bits, n, hashes),
+        Shape::Standard { bits, hashes } => rate::expected(bits, n, hashes),
         Shape::Partitioned { slice_bits, hashes } => partitioned::rate(slice_bits, n, hashes),
         Shape::Blocked { lines, lines_per_key } => blocked::rate(lines, n, lines_per_key),
     }

@@ -5,7 +5,7 @@
 //! * B. H. Bloom. *Space/time trade-offs in hash coding with allowable errors.* Communications of
 //!   the ACM 13(7), 1970. `Bloom70`
 
-use super::{KPolicy, MAX_BITS, MAX_HASHES, MAX_KEYS, check, greatest, least, rate};
+use super::{Decimal, KPolicy, MAX_BITS, MAX_HASHES, MAX_KEYS, check, greatest, least, rate};
 use crate::{Error, Result};
 use std::cmp::Reverse;
 use std::f64::consts::LN_2;
@@ -36,7 +36,8 @@ pub struct Params {
     pub bits: u64,
     /// k: the number of hash functions.
     pub hashes: u32,
-    /// The rate by the classic formula with `capacity` keys inserted.
+    /// The rate by the classic formula with `capacity` keys inserted, from which the formulas for m
+    /// and k follow. [`rate::expected`] is right for small filters, too.
     pub rate: f64,
 }
 
@@ -93,12 +94,13 @@ impl Params {
 /// | m, p | the most keys for which the formula needs at most m bits, k by policy |
 /// | m, p, k | the most keys that stay within p |
 /// | n, k | m = ceil(k n / ln 2): the bits for which k is the best choice |
-/// | m, k | n = floor(m ln 2 / k): the keys for which k is the best choice |
+/// | m, k | n = floor(m ln 2 / k), at least 1: the keys for which k is the best choice |
 /// | n, p, m | k by policy; an error that names the bits needed if m is too small |
 /// | n, p, m, k | checked: an error if the rate is above p |
 ///
 /// With a given p and a policy other than strict, "above p" allows for the cost of rounding k: the
-/// m and k that the formulas themselves produce for n and p are never refused.
+/// m and k that the formulas themselves produce for n and p are never refused. A rate is met if
+/// [`rate::expected`] does not exceed it.
 ///
 /// ```
 /// use umbel::sizing::{KPolicy, Given};
@@ -165,7 +167,8 @@ impl Params {
     /// Returns these parameters if they meet the rate `p`. `k` is set if the caller chose it.
     fn keeping(self, p: f64, policy: KPolicy, k: Option<u32>) -> Result<Self> {
         check::rate(p)?;
-        if self.rate <= p {
+        let rate = self.expected_rate();
+        if rate <= p {
             return Ok(self);
         }
         // The formulas for n and p might have done no better. If k follows from the policy, compare
@@ -179,25 +182,30 @@ impl Params {
                 return Self::new(self.bits, n, planned.hashes);
             }
             None if self.bits >= planned.bits => return Ok(self),
-            Some(_) if self.rate <= planned.rate => return Ok(self),
+            Some(_) if rate <= planned.expected_rate() => return Ok(self),
             _ => {}
         }
         let why = match k {
             None => format!("n = {n} keys need at least {} bits, or a higher rate", planned.bits),
             Some(k) => {
                 let bits = fewest_bits(n, p, k)?;
+                let rate = Decimal::rounded(rate);
                 format!(
                     "n = {n} keys with k = {k} hash functions need at least {bits} bits; in these they have a rate of \
-                     {:.4e}",
-                    self.rate
+                     {rate}"
                 )
             }
         };
-        Err(Error::contradiction(format!("m = {} bits", self.bits), format!("p = {p}"), why))
+        Err(Error::contradiction(format!("m = {} bits", self.bits), format!("p = {}", Decimal(p)), why))
+    }
+
+    /// Returns the rate that these parameters lead to on average.
+    fn expected_rate(&self) -> f64 {
+        rate::mean(self.bits, self.capacity, self.hashes)
     }
 }
 
-/// Returns the filter with the fewest bits whose classic rate for `n` keys is at most `p`; among
+/// Returns the filter with the fewest bits whose rate for `n` keys is at most `p`; among
 /// equals, the one with the fewest hash functions.
 fn strictest(n: u64, p: f64) -> Result<Params> {
     let sized = hashes_worth_trying(p).filter_map(|k| Some((fewest_bits(n, p, k).ok()?, k)));
@@ -230,20 +238,32 @@ fn hashes_worth_trying(p: f64) -> RangeInclusive<u32> {
     centre.saturating_sub(3).max(1)..=(centre + 3).min(MAX_HASHES)
 }
 
-/// Returns the least m whose classic rate is at most p.
+/// Returns the least m whose rate is at most p.
 fn fewest_bits(n: u64, p: f64, k: u32) -> Result<u64> {
     check::capacity(n)?;
     check::rate(p)?;
     check::hashes(k)?;
-    least(1..=MAX_BITS, |m| rate::formula(m, n, k) <= p).ok_or_else(|| too_large(n, p))
+    // The classic rate is immediate and a lower bound, so that few exact ones are computed.
+    let fewest = least(1..=MAX_BITS, |m| rate::formula(m, n, k) <= p).ok_or_else(|| too_large(n, p))?;
+    let keeps = |m| rate::mean(m, n, k) <= p;
+    let enough = steps().map(|more| (fewest + more).min(MAX_BITS)).find(|m| keeps(*m) || *m == MAX_BITS);
+    least(fewest..=enough.unwrap_or(MAX_BITS), keeps).ok_or_else(|| too_large(n, p))
 }
 
-/// Returns the greatest n whose classic rate is at most p.
+/// Returns the greatest n whose rate is at most p.
 fn most_keys(m: u64, p: f64, k: u32) -> Result<u64> {
     check::bits(m)?;
     check::rate(p)?;
     check::hashes(k)?;
-    greatest(1..=MAX_KEYS, |n| rate::formula(m, n, k) <= p).ok_or_else(|| no_room(m, p))
+    let most = greatest(1..=MAX_KEYS, |n| rate::formula(m, n, k) <= p).ok_or_else(|| no_room(m, p))?;
+    let keeps = |n| rate::mean(m, n, k) <= p;
+    let few = steps().map(|fewer| most.saturating_sub(fewer).max(1)).find(|n| keeps(*n) || *n == 1);
+    greatest(few.unwrap_or(1)..=most, keeps).ok_or_else(|| no_room(m, p))
+}
+
+/// Returns 0, 1, 3, 7, ...: the distances at which an edge close by is searched for.
+fn steps() -> impl Iterator<Item = u64> {
+    (0..u64::BITS).map(|i| (1 << i) - 1)
 }
 
 /// Returns the bits for which k hash functions are the best choice.
@@ -258,21 +278,16 @@ fn balanced_bits(n: u64, k: u32) -> Result<u64> {
 fn balanced_keys(m: u64, k: u32) -> Result<u64> {
     check::bits(m)?;
     check::hashes(k)?;
-    let n = (m as f64 * LN_2 / f64::from(k)) as u64;
-    if n == 0 {
-        let needs =
-            format!("at least {} bits to make k = {k} the best choice for one key", balanced_bits(1, k)?);
-        return Err(Error::parameter("m", m, needs));
-    }
-    Ok(n)
+    // A filter so small that even for one key fewer functions would be better is still a filter.
+    Ok(((m as f64 * LN_2 / f64::from(k)) as u64).max(1))
 }
 
 fn too_large(n: u64, p: f64) -> Error {
-    Error::parameter("n", n, format!("fewer keys: at p = {p} these take more than 2^48 bits"))
+    Error::parameter("n", n, format!("fewer keys: at p = {} these take more than 2^48 bits", Decimal(p)))
 }
 
 fn no_room(m: u64, p: f64) -> Error {
-    Error::parameter("m", m, format!("room for at least one key at p = {p}"))
+    Error::parameter("m", m, format!("room for at least one key at p = {}", Decimal(p)))
 }
 
 fn missing(given: &str, needs: &str) -> Error {

@@ -26,7 +26,7 @@
 //! * O. Rottenstreich, Y. Kanizo and I. Keslassy. *The variable-increment counting Bloom filter.*
 //!   IEEE/ACM Transactions on Networking 22(4), 2014. `RKK14`
 
-use super::{Given, MAX_KEYS, Params, check, greatest, least, rate};
+use super::{Decimal, Given, MAX_KEYS, Params, check, greatest, least, rate};
 use crate::{Error, Result};
 
 /// Returns `e_0`, `e_1` and `e_2` of the increments L, ..., 2L-1: 1, (L-1)/L and (L-1)(L+1)/(6L²).
@@ -123,7 +123,8 @@ impl Params {
                     Some((least(1..=most_cells, |cells| formula(cells, n, k, excluded) <= p)?, k))
                 });
                 let Some((cells, k)) = sized.min() else {
-                    let needs = format!("fewer keys or a higher rate: p = {p} takes more than 2^48 bits");
+                    let needs =
+                        format!("fewer keys or a higher rate: p = {} takes more than 2^48 bits", Decimal(p));
                     given.k.map_or(Ok(()), check::hashes)?;
                     return Err(Error::parameter("n", n, needs));
                 };
@@ -133,9 +134,15 @@ impl Params {
                 let params = of(cells, n, k_or_best(cells, n)?)?;
                 p.map_or(Ok(()), check::rate)?;
                 if let Some(p) = p.filter(|p| params.rate > *p) {
-                    let needs =
-                        format!("more bits for n = {n} at p = {p}: the rate would be {:.3e}", params.rate);
-                    return Err(Error::parameter("m", cells, needs));
+                    let rate = Decimal::rounded(params.rate);
+                    let why = format!(
+                        "n = {n} keys have a rate of {rate} with it; allow more bits or a higher rate"
+                    );
+                    return Err(Error::contradiction(
+                        format!("m = {cells} bits"),
+                        format!("p = {}", Decimal(p)),
+                        why,
+                    ));
                 }
                 Ok(params)
             }
@@ -144,14 +151,22 @@ impl Params {
                 check::rate(p)?;
                 let keeps = |n| k_or_best(cells, n).is_ok_and(|k| formula(cells, n, k, excluded) <= p);
                 let n = greatest(1..=MAX_KEYS, keeps).ok_or_else(|| {
-                    Error::parameter("m", cells, format!("more bits to hold a single key at p = {p}"))
+                    let needs = format!("more bits to hold a single key at p = {}", Decimal(p));
+                    Error::parameter("m", cells, needs)
                 })?;
+                of(cells, n, k_or_best(cells, n)?)
+            }
+            (None, None, Some(cells)) if given.k.is_some() => {
+                check::bits(cells)?;
+                // The most keys for which no fewer probes would be better.
+                let wants = |n| best(cells, n).is_ok_and(|best| given.k.is_some_and(|k| best >= k));
+                let n = greatest(1..=MAX_KEYS, wants).unwrap_or(1);
                 of(cells, n, k_or_best(cells, n)?)
             }
             (n, p, m) => {
                 let given = [("n", n.is_some()), ("p", p.is_some()), ("m", m.is_some())];
                 let given = given.into_iter().find(|(_, given)| *given).map_or("nothing", |(name, _)| name);
-                Err(Error::parameter("known", given, "two of n, p and m"))
+                Err(Error::parameter("known", given, "two of n, p and m, or m and k"))
             }
         }
     }

@@ -4,7 +4,7 @@ use super::{add_to_total, finish, sketch_methods, summarize, total};
 use crate::arch::{Kernel, Simd};
 use crate::file::FormatError;
 use crate::memory::{LINE_BYTES, Mover, Words};
-use crate::sizing::{Cardinality, Estimate};
+use crate::sizing::estimate::{Cardinality, Estimate, discreteness};
 use crate::structure::{Head, Parts, REGISTERS, check_tail, small};
 use crate::tile;
 use crate::{Batch, Capabilities, Digest, Error, Hasher, Key, Kind, Mismatch, Result, Stats, Structure};
@@ -180,8 +180,9 @@ impl Distinct {
         let value = m * m / (2.0 * std::f64::consts::LN_2 * z);
         // Few keys are in effect counted by the registers they hit, which is more accurate.
         let load = value / m;
-        let by_hits = (m * (load.exp_m1() - load)).sqrt();
-        Estimate { value, standard_error: by_hits.min(relative_error(self.precision) * value) }
+        let by_hits = m * (load.exp_m1() - load);
+        let by_ranks = (relative_error(self.precision) * value).powi(2);
+        Estimate::new(value, by_hits.min(by_ranks) + discreteness(by_hits))
     }
 
     /// Returns the first difference that prevents a union of the two, if there is one.

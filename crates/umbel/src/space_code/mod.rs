@@ -76,7 +76,9 @@ use crate::structure::{self, Head};
 use crate::tile::{self, low_bits};
 use crate::{Count, Digest, Error, Hasher, Kind, Plan, Result, Spec, Standard, Stats, TILE};
 use array::{Array, Hits};
+use std::fmt;
 use std::marker::PhantomData;
+use std::str::FromStr;
 use std::sync::OnceLock;
 
 /// The options of a space-code filter.
@@ -114,6 +116,29 @@ pub enum Estimator {
     /// The number of recordings for which finding this many groups is most likely; see
     /// [`mle`](formulas::mle).
     Mle,
+}
+
+impl Estimator {
+    /// All estimators, the default first.
+    pub const ALL: [Estimator; 2] = [Estimator::Mve, Estimator::Mle];
+}
+
+impl fmt::Display for Estimator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Estimator::Mve => "mve",
+            Estimator::Mle => "mle",
+        })
+    }
+}
+
+impl FromStr for Estimator {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Estimator> {
+        let found = Estimator::ALL.into_iter().find(|estimator| estimator.to_string() == text);
+        found.ok_or_else(|| Error::parameter("estimator", text, "mve or mle"))
+    }
 }
 
 /// The number of levels of a filter: [`Single`] or [`Multi`].

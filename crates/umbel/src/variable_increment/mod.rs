@@ -136,7 +136,7 @@ impl Rule for Increments {
         let Given { n, p, m, k } = spec.given();
         let given = Given { n, p, m: m.map(|bits| bits / width), k };
         let params = Params::of_cells(given, MAX_BITS / width, &table.excluded())
-            .map_err(|error| in_cells(error, width))?;
+            .map_err(|error| in_cells(error, m, width))?;
         let rule = Increments::new(params.bits, params.hashes, scheme)?;
         let plan = planned(spec, &rule, params.capacity, params.rate, params.bits)?;
         Ok((rule, plan))

@@ -71,6 +71,26 @@ impl Scheme {
         Scheme::Bh { increments: increments.to_vec(), h, improved, count_bits: 4, sum_bits }
     }
 
+    /// Returns these increments as a `B_h` sequence with the largest h, up to 8.
+    ///
+    /// ```
+    /// use umbel::variable_increment::Scheme;
+    /// let scheme = Scheme::longest_b_h(&[1, 4, 8, 13], false)?;
+    /// assert_eq!(scheme.to_string(), "B_3 {1,4,8,13} in 4+8 bits");
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if an increment is not 1 to 65536, occurs twice, or there are none.
+    pub fn longest_b_h(increments: &[u32], improved: bool) -> Result<Scheme> {
+        check_sequence(increments, 1)?;
+        match (1..=MAX_H).rev().find(|h| is_b_h(increments, *h).unwrap_or(false)) {
+            Some(h) => Ok(Scheme::b_h(increments, h, improved)),
+            None => Err(Error::parameter("increments", format!("{increments:?}"), "different numbers")),
+        }
+    }
+
     /// Returns the increments.
     pub fn increments(&self) -> Vec<u32> {
         match self {
@@ -201,6 +221,8 @@ pub(crate) struct Table {
     possible: Vec<bool>,
 }
 
+/// The largest h of a `B_h` sequence.
+const MAX_H: u32 = 8;
 const MAX_INCREMENTS: u32 = 64;
 const MAX_CELL_BITS: u32 = 16;
 
@@ -366,7 +388,7 @@ fn check_sequence(increments: &[u32], h: u32) -> Result<()> {
     if increments.is_empty() || increments.iter().any(|v| !(1..=1 << MAX_CELL_BITS).contains(v)) {
         return Err(Error::parameter("increments", format!("{increments:?}"), "numbers from 1 to 65536"));
     }
-    if !(1..=8).contains(&h) {
+    if !(1..=MAX_H).contains(&h) {
         return Err(Error::parameter("h", h, "1 to 8"));
     }
     Ok(())

@@ -176,7 +176,8 @@ fn overlaps<L: Layout>(layout: L, builds: u64) -> Vec<(Overlap, Estimate)> {
         let a = filter_of(layout, hasher.clone(), &all[..800]);
         let b = filter_of(layout, hasher, &all[600..]);
         let overlap = a.overlap(&b).expect("the same shape").expect("not saturated");
-        (overlap, a.stats().estimate.estimate().expect("not saturated"))
+        let own = layout.shape().cardinality(a.stats().used_cells).expect("a valid number of bits");
+        (overlap, own.estimate().expect("not saturated"))
     };
     (0..builds).map(one_build).collect()
 }

@@ -21,6 +21,7 @@ mod description_sketch;
 mod description_static;
 mod double_hashing;
 mod errors;
+mod estimates;
 mod floom;
 mod format;
 mod fuse;

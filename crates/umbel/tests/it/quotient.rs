@@ -163,6 +163,66 @@ proptest! {
     }
 
     #[test]
+    fn resizing_for_a_number_of_keys_keeps_every_fingerprint(
+        blocks in 1..=6u64,
+        bits in 1..=12u32,
+        numbers in prop::collection::vec(0..500u64, 0..60),
+        capacity in 0..20_000u64,
+    ) {
+        let keys: Vec<u64> = numbers.into_iter().map(mix).collect();
+        let mut filter = empty(blocks * 64, bits);
+        filter.insert_batch(&keys).unwrap();
+        let reference = Reference::of(&filter, &keys);
+        let slots = (blocks * 64) << (bits - 1);
+        match filter.resized_for(capacity) {
+            Ok(resized) => {
+                reference.agrees(&resized, &keys)?;
+                let load = capacity as f64 / resized.slots() as f64;
+                prop_assert!(load <= quotient::LOAD, "{} keys in {} slots", capacity, resized.slots());
+                prop_assert!(resized.slots() % 128 != 0 || 2.0 * load > quotient::LOAD, "it is too large");
+                let design = resized.design().unwrap();
+                prop_assert_eq!(design.capacity, capacity);
+                prop_assert_eq!(design.rate, filter.predicted_rate(capacity).unwrap());
+                reread(&resized);
+            }
+            Err(error) if capacity < filter.len().max(1) => {
+                prop_assert!(error.to_string().contains("keys that the filter holds"), "{}", error);
+            }
+            Err(error) => {
+                prop_assert!(capacity as f64 > quotient::LOAD * slots as f64, "{} keys: {}", capacity, error);
+                let most = format!("it can grow to {} keys", quotient::max_keys(slots));
+                prop_assert!(error.to_string().contains(&most), "{}", error);
+            }
+        }
+    }
+
+    #[test]
+    fn a_union_has_the_slots_it_needs(
+        bits in 1..=6u32,
+        left in prop::collection::vec(0..5000u64, 0..60),
+        right in prop::collection::vec(0..5000u64, 0..60),
+    ) {
+        let [left, right] = [left, right].map(|numbers| numbers.into_iter().map(mix).collect::<Vec<_>>());
+        let [mut a, mut b] = [empty(64, bits), empty(64, bits)];
+        a.insert_batch(&left).unwrap();
+        b.insert_batch(&right).unwrap();
+        let sum = Reference::of(&a, &[&left[..], &right].concat());
+        let fits = sum.len() <= quotient::max_keys(64);
+        match a.union(&b) {
+            Ok(()) => {
+                sum.agrees(&a, &left)?;
+                prop_assert_eq!((a.slots(), a.inserted()), (if fits { 64 } else { 128 }, Some(sum.len())));
+                reread(&a);
+            }
+            Err(error) => {
+                prop_assert!(!fits && bits == 1, "{}", error);
+                prop_assert!(error.to_string().contains("it can grow to 60 keys"), "{}", error);
+                Reference::of(&a, &left).agrees(&a, &left)?;
+            }
+        }
+    }
+
+    #[test]
     fn union_is_the_sum_and_intersection_the_minimum(
         blocks in 1..=3u64,
         bits in 2..=10u32,
@@ -227,8 +287,17 @@ fn a_large_filter_survives_random_insertions_and_removals() {
     grown.union(&filter).unwrap();
     assert_eq!(grown.len(), 2 * filter.len());
     assert!(asked.iter().all(|key| grown.count(key) == 2 * filter.count(key)));
-    assert!(matches!(filter.union(&grown), Err(Error::Full { .. })), "three times as many keys must not fit");
+    assert!(
+        matches!(filter.absorb(&grown), Err(Error::Full { .. })),
+        "three times as many keys must not fit into its slots"
+    );
     reference.agrees(&filter, &asked).unwrap();
+    let (slots, len, rate) = (filter.slots(), filter.len(), filter.predicted_rate(1000).unwrap());
+    filter.union(&grown).unwrap();
+    assert_eq!((filter.slots(), filter.len(), filter.inserted()), (2 * slots, 3 * len, Some(3 * len)));
+    assert_eq!(filter.predicted_rate(1000).unwrap(), rate, "growing must not change the rate");
+    let stored = |key: &u64| reference.count(filter.fingerprint(key.digest(filter.hasher())));
+    assert!(asked.iter().all(|key| filter.count(key) == 3 * stored(key)));
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use crate::args::{headings, names, number};
 use crate::filters::{
-    DEFAULT_NOISE, HashArgs, MultisetArgs, SaveArgs, capacity_for, digest_spool, record, warn_if_noisy,
+    DEFAULT_NOISE, HashArgs, MultisetArgs, SaveArgs, SizeArgs, capacity_for, digest_spool, record,
+    warn_if_noisy,
 };
 use crate::input::InputArgs;
 use crate::terminal::output::warn;
@@ -27,16 +28,13 @@ pub struct Args {
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
     capacity: Option<u64>,
 
-    /// Noise: the share of groups that are found without having been recorded
-    #[arg(
-        short = 'p',
-        long,
-        value_name = "NOISE",
-        value_parser = number::rate,
-        default_value_t = DEFAULT_NOISE,
-        help_heading = headings::FILTER
-    )]
-    noise: f64,
+    /// Noise: the share of groups that are found without having been recorded [default: 0.5%]
+    #[arg(short = 'p', long, value_name = "NOISE", value_parser = number::rate, help_heading = headings::FILTER)]
+    noise: Option<f64>,
+
+    /// Number of bits, or a size in bytes such as 64MiB, which determines the noise
+    #[arg(short = 'm', long, value_name = "BITS", value_parser = number::bits, help_heading = headings::FILTER)]
+    bits: Option<u64>,
 
     /// Kind of multiset; space-code counts only to about a hundred and takes a quarter less memory
     #[arg(
@@ -87,7 +85,9 @@ impl Args {
         let mut options = KindOptions::default();
         self.options.for_kind(self.kind, &mut options)?;
         options.space_code.keys = options.space_code.keys.or(keys);
-        let spec = Spec::new(recordings, self.noise)?.with_hasher(hasher).with_options(options);
+        let size = SizeArgs { bits: self.bits, hashes: None };
+        let given = size.given(Some(recordings), self.noise, Some(DEFAULT_NOISE));
+        let spec = Spec::from_given(given)?.with_hasher(hasher).with_options(options);
         Ok(AnyCount::build(self.kind, &spec)?)
     }
 

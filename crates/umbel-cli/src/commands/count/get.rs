@@ -1,8 +1,8 @@
 //! `umbel count get`: looks up the counts of keys.
 
-use crate::args::headings;
+use crate::args::{headings, names};
 use crate::filters::{Secrets, check_whole};
-use crate::input::{InputArgs, Records, explain_swapped};
+use crate::input::{KeyedInputArgs, Records, explain_swapped};
 use crate::pipeline::Select;
 use anyhow::Result;
 use std::io::Write;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::file::Mapped;
 use umbel::kind::Category;
-use umbel::space_code::Multiplicity;
+use umbel::space_code::{Estimator, Multiplicity};
 
 /// Print each line with the estimated count of its key and a 95 % interval.
 ///
@@ -21,7 +21,9 @@ use umbel::space_code::Multiplicity;
 /// exit code is 0 if a key may have been recorded, 1 if none was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  umbel count get hosts.umbel --key 192.0.2.7 --key 192.0.2.8
   umbel count get hosts.umbel suspects.txt
+  umbel count get --estimator mle hosts.umbel suspects.txt
   umbel count get hosts.umbel suspects.txt | sort -t \"$(printf '\\t')\" -k 2rn")]
 pub struct Args {
     /// Multiset to query
@@ -29,10 +31,21 @@ pub struct Args {
     counts: PathBuf,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: KeyedInputArgs,
 
     #[command(flatten)]
     secrets: Secrets,
+
+    /// Estimate from the groups found: mve is the number of recordings for which they are the mean,
+    /// mle the most likely one, a whole number of recordings on the level that is read
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value_t,
+        value_parser = names::estimator(),
+        help_heading = headings::OUTPUT
+    )]
+    estimator: Estimator,
 
     /// Print each line as soon as it is looked up, not only when the input pauses
     #[arg(long, help_heading = headings::OUTPUT)]
@@ -53,7 +66,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// Returns the number of keys that may have been recorded, and the output for all of them.
 fn query(args: &Args, counts: &Mapped, records: &Records) -> Result<(u64, Vec<u8>)> {
-    let answers = counts.count_batch(&records.keys()?)?;
+    let answers = counts.estimate_batch(&records.keys()?, args.estimator)?;
     let mut out = Vec::new();
     for (key, count) in answers.iter().enumerate() {
         args.input.print_with(records, key, &mut out, |out| {

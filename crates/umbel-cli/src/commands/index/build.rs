@@ -3,8 +3,10 @@
 use super::report_made;
 use crate::args::{headings, number};
 use crate::filters::explain_exists;
+use crate::input;
 use crate::terminal::Progress;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel_text::index::{self, Options, Settings};
@@ -72,7 +74,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             Some(path) => path,
             None => bail!("the index of {} would have no name: give one with -o", root.display()),
         },
-        _ => bail!("name the index with -o: only one directory has an index beside it"),
+        (None, roots) => {
+            // A wrong name is likelier than a missing option.
+            for root in roots {
+                fs::symlink_metadata(root).with_context(|| format!("cannot open {}", input::name(root)))?;
+            }
+            bail!("name the index with -o: only one directory has an index beside it")
+        }
     };
     let options = Options { create_new: !args.force, ..Options::default() };
     let progress = Progress::of_bytes(options.bytes.clone(), None);
@@ -84,5 +92,5 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// Returns a directory by its own name, even if it was given as `..`.
 fn named(root: &Path) -> Result<PathBuf> {
     let absolute = std::path::absolute(root)?;
-    Ok(if absolute.file_name().is_some() { absolute } else { std::fs::canonicalize(root)? })
+    Ok(if absolute.file_name().is_some() { absolute } else { fs::canonicalize(root)? })
 }

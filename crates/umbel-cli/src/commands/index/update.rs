@@ -4,8 +4,9 @@ use super::report_made;
 use crate::args::headings;
 use crate::filters::FileLock;
 use crate::terminal::{Progress, output};
-use anyhow::Result;
-use std::path::PathBuf;
+use anyhow::{Result, bail};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel_text::index::{self, Options};
 
@@ -27,6 +28,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    check_index(&args.index)?;
     let _lock = FileLock::acquire(&args.index)?;
     let options = Options::default();
     let progress = Progress::of_bytes(options.bytes.clone(), None);
@@ -38,4 +40,30 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         output::text(format_args!("{read} read, {kept} kept, {dropped} dropped\n"))?;
     }
     Ok(report_made(&made))
+}
+
+/// Fails with a hint if a directory was named instead of its index, or the index does not exist.
+fn check_index(index: &Path) -> Result<()> {
+    let shown = index.display();
+    if index.is_dir() {
+        match index::default_index(index).filter(|beside| beside.exists()) {
+            Some(beside) => {
+                bail!(
+                    "{shown} is a directory: its index is {0}, as in `umbel index update {0}`",
+                    beside.display()
+                )
+            }
+            None => bail!("{shown} is a directory without an index: `umbel index build {shown}` makes one"),
+        }
+    }
+    // An error other than that there is no file is reported when it is opened.
+    if std::fs::symlink_metadata(index).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        let directory = index.with_extension("");
+        let hint = match directory.is_dir() && index.extension().is_some_and(|extension| extension == "idx") {
+            true => format!("`umbel index build {}` makes one", directory.display()),
+            false => "`umbel index build` makes one".to_string(),
+        };
+        bail!("there is no index {shown}: {hint}");
+    }
+    Ok(())
 }

@@ -1,39 +1,108 @@
-//! `umbel lab trace`: shows the worked examples of the literature step by step.
+//! `umbel lab trace`: shows worked examples of the literature, or the user's own keys, step by step.
 
-use crate::args::headings;
+use crate::args::{headings, names, number};
 use crate::filters;
 use crate::report::Rows;
 use crate::terminal::output;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::builder::PossibleValuesParser;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use umbel::Kind;
 use umbel::file::{self, Placing};
-use umbel_lab::trace::{Example, Trace, examples, find};
+use umbel_lab::trace::{Example, Formula, OwnHash, OwnKeys, Trace, examples, find};
 
-/// Show a worked example of the literature step by step.
+/// Show a worked example of the literature, or your own keys, step by step.
 ///
 /// Each step shows the array before and after, the cells that were set, the zero that proves
 /// absence, and the keys that share each cell; for a false positive, these are the keys that cause
 /// it. The examples are executed, not copied. Without a name, the examples are listed.
+///
+/// With --bits, the keys are your own: they are inserted, then removed, then asked for. Their
+/// positions are those of a filter of umbel with as many bits and hash functions, or follow from
+/// your own formulas. A key cannot contain a comma.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel lab trace
   umbel lab trace search
   umbel lab trace deletion --svg deletion.svg
-  umbel lab trace all --svg pictures")]
+  umbel lab trace all --svg pictures
+  umbel lab trace --bits 10 --insert rose,lily --ask rose,tulip
+  umbel lab trace --bits 10 --insert 2,4,9 --ask 5,12 --hash 'x, 2x+3 mod 10'
+  umbel lab trace --bits 10 --kind counting --insert a,b --remove a --ask b")]
+#[command(group(clap::ArgGroup::new("subject").args(["example", "bits"])))]
 pub struct Args {
     /// Example to show; `all` shows all of them
-    #[arg(value_name = "EXAMPLE", ignore_case = true, hide_possible_values = true, value_parser = names())]
+    #[arg(value_name = "EXAMPLE", ignore_case = true, hide_possible_values = true, value_parser = example_names())]
     example: Option<String>,
 
+    /// Number of bits of a filter of your own keys, or of its counters
+    #[arg(long, value_name = "M", value_parser = number::count, help_heading = headings::FILTER)]
+    bits: Option<u64>,
+
+    /// Number of positions of each key
+    #[arg(
+        long,
+        value_name = "K",
+        default_value_t = 3,
+        requires = "bits",
+        conflicts_with = "hash",
+        help_heading = headings::FILTER
+    )]
+    hashes: u32,
+
+    /// Hash functions of your own: formulas of x, such as 'x mod 10, 2x+3 mod 10'; without mod they
+    /// are taken modulo the number of bits
+    #[arg(long, value_name = "FORMULA,...", requires = "bits", help_heading = headings::FILTER)]
+    hash: Option<String>,
+
+    /// Kind of filter
+    #[arg(
+        long,
+        default_value_t = Kind::Standard,
+        value_parser = names::traced_kind(),
+        requires = "bits",
+        help_heading = headings::FILTER
+    )]
+    kind: Kind,
+
+    /// Keys to insert (repeatable)
+    #[arg(
+        long,
+        value_name = "KEY,...",
+        value_delimiter = ',',
+        requires = "bits",
+        help_heading = headings::KEYS
+    )]
+    insert: Vec<String>,
+
+    /// Keys to remove after that (repeatable)
+    #[arg(
+        long,
+        value_name = "KEY,...",
+        value_delimiter = ',',
+        requires = "bits",
+        help_heading = headings::KEYS
+    )]
+    remove: Vec<String>,
+
+    /// Keys to ask for in the end (repeatable)
+    #[arg(
+        long,
+        value_name = "KEY,...",
+        value_delimiter = ',',
+        requires = "bits",
+        help_heading = headings::KEYS
+    )]
+    ask: Vec<String>,
+
     /// List the examples: name, title and source
-    #[arg(long, conflicts_with_all = ["example", "svg"], help_heading = headings::OUTPUT)]
+    #[arg(long, conflicts_with_all = ["subject", "svg"], help_heading = headings::OUTPUT)]
     list: bool,
 
-    /// Draw the example into FILE; for `all`, FILE is a directory with a file for each example
-    #[arg(long, value_name = "FILE", requires = "example", help_heading = headings::OUTPUT)]
+    /// Draw the steps into FILE; for `all`, FILE is a directory with a file for each example
+    #[arg(long, value_name = "FILE", requires = "subject", help_heading = headings::OUTPUT)]
     svg: Option<PathBuf>,
 
     /// Replace FILE if it exists
@@ -43,20 +112,24 @@ pub struct Args {
 
 const ALL: &str = "all";
 
-fn names() -> PossibleValuesParser {
+fn example_names() -> PossibleValuesParser {
     PossibleValuesParser::new(examples().iter().map(|example| example.name).chain([ALL]))
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let Some(name) = args.example.as_deref().filter(|_| !args.list) else {
-        output::text(list())?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    let traces: Vec<Trace> = if name.eq_ignore_ascii_case(ALL) {
-        examples().iter().map(Example::run).collect::<Result<_, _>>()?
-    } else {
-        let example = find(name).ok_or_else(|| anyhow!("there is no example {name}"))?;
-        vec![example.run()?]
+    let traces: Vec<Trace> = match (args.bits, &args.example) {
+        (Some(bits), _) => vec![args.own_keys(bits)?.run()?],
+        (None, None) => {
+            output::text(list())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        (None, Some(name)) if name.eq_ignore_ascii_case(ALL) => {
+            examples().iter().map(Example::run).collect::<Result<_, _>>()?
+        }
+        (None, Some(name)) => {
+            let example = find(name).ok_or_else(|| anyhow!("there is no example {name}"))?;
+            vec![example.run()?]
+        }
     };
     if let Some(path) = &args.svg {
         draw(args, path, &traces)?;
@@ -66,6 +139,28 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         output::text(format_args!("{apart}{}", trace.to_text()))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+impl Args {
+    fn own_keys(&self, bits: u64) -> Result<OwnKeys> {
+        let hash = match &self.hash {
+            // A filter of 0 bits is refused later, whatever the formulas are.
+            Some(text) => OwnHash::Formulas(Formula::parse_list(text, bits.max(1)).context("--hash")?),
+            None => OwnHash::Library(self.hashes),
+        };
+        let trimmed = |keys: &[String]| keys.iter().map(|key| key.trim().to_owned()).collect();
+        if self.insert.is_empty() && self.ask.is_empty() {
+            bail!("there are no keys: give some with --insert, and others with --ask");
+        }
+        Ok(OwnKeys {
+            kind: self.kind,
+            bits: usize::try_from(bits).unwrap_or(usize::MAX),
+            hash,
+            insert: trimmed(&self.insert),
+            remove: trimmed(&self.remove),
+            ask: trimmed(&self.ask),
+        })
+    }
 }
 
 fn list() -> Rows {

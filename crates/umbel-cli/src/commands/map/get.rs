@@ -2,7 +2,7 @@
 
 use crate::args::headings;
 use crate::filters::{Secrets, check_whole};
-use crate::input::{InputArgs, Records, explain_swapped};
+use crate::input::{KeyedInputArgs, Records, explain_swapped};
 use crate::pipeline::Select;
 use anyhow::Result;
 use std::io::Write;
@@ -20,6 +20,7 @@ use umbel::kind::Category;
 /// was selected, 1 if none was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  umbel map get countries.umbel --key 192.0.2.7
   umbel map get countries.umbel hosts.txt
   umbel map get -v countries.umbel hosts.txt       # hosts not in the map
   tail -f access.log | umbel map get -d ' ' -F 1 countries.umbel")]
@@ -33,7 +34,7 @@ pub struct Args {
     invert: bool,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: KeyedInputArgs,
 
     #[command(flatten)]
     secrets: Secrets,

@@ -5,12 +5,13 @@ mod block;
 mod flows;
 mod record;
 mod scan;
+mod simulate;
 mod trace;
 
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Analyse packet captures, trace packets to their origin, and block addresses.
+/// Analyse, trace and block packets, and simulate networks.
 ///
 /// Captures are in pcap or pcapng format, from files or pipes.
 #[derive(clap::Args)]
@@ -31,6 +32,7 @@ enum Command {
     Block(Box<block::Args>),
     Flows(flows::Args),
     Scan(scan::Args),
+    Simulate(simulate::Args),
     Trace(trace::Args),
 }
 
@@ -41,6 +43,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Command::Block(args) => block::run(args),
         Command::Flows(args) => flows::run(args),
         Command::Scan(args) => scan::run(args),
+        Command::Simulate(args) => simulate::run(args),
         Command::Trace(args) => trace::run(args),
     }
 }

@@ -94,6 +94,11 @@ pub struct Args {
     )]
     pairs: u64,
 
+    /// Also record each block without its number, in an eighth of the filters' memory, so that
+    /// `attribute` excludes most texts that were not sent with fewer lookups
+    #[arg(long, help_heading = headings::FILTER)]
+    block_digest: bool,
+
     /// Derive all seeds from this number [default: random]
     #[arg(long, value_name = "N", help_heading = headings::FILTER)]
     seed: Option<u64>,
@@ -131,12 +136,17 @@ fn epoch_length(text: &str) -> Result<EpochLength, String> {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let captures = resolve(&args.captures)?;
     let mut recorder = Recorder::new(args.settings(), args.seed.map_or_else(random_seed, Ok)?)?;
-    let mut writer = EpochWriter { store: Store::create(&args.output)?, epochs: 0, bytes: 0 };
+    let mut writer =
+        EpochWriter { store: Store::create(&args.output)?, epochs: 0, bytes: 0, block_digest_bytes: 0 };
     let read = each_packet_until_termination(&captures, |packet| writer.save(recorder.record(packet)?));
     // Save the epoch at hand even after an error.
     let saved = recorder.finish().map_err(Into::into).and_then(|epoch| writer.save(epoch));
-    if read.is_err() && writer.epochs > 0 {
+    if writer.epochs > 0 && read.is_err() {
         warn(format_args!("what was recorded before is in {}", args.output.display()));
+    } else if saved.is_err()
+        || !read.as_ref().is_ok_and(|counts| counts.iter().any(|counts| counts.frames > 0))
+    {
+        writer.store.remove_if_empty();
     }
     let counts = read?;
     saved?;
@@ -158,6 +168,7 @@ impl Args {
             local: self.local.clone(),
             instances: self.instances.unwrap_or(settings.instances),
             method: self.method,
+            block_digest: self.block_digest,
         }
     }
 }
@@ -167,6 +178,8 @@ struct EpochWriter {
     store: Store,
     epochs: u64,
     bytes: u64,
+    /// The size of the block filters.
+    block_digest_bytes: u64,
 }
 
 impl EpochWriter {
@@ -175,6 +188,7 @@ impl EpochWriter {
         let path = self.store.add(&epoch)?;
         self.epochs += 1;
         self.bytes += path.metadata().with_context(|| format!("cannot examine {}", path.display()))?.len();
+        self.block_digest_bytes += epoch.block_filter().map_or(0, |filter| filter.stats().bytes);
         let unlisted = epoch.about().unlisted;
         if unlisted > 0 {
             warn(format_args!(
@@ -198,6 +212,7 @@ fn report(args: &Args, recorder: &Recorder, writer: &EpochWriter, counts: &[Coun
             "packets": packets, "skipped": skipped, "payloads": payloads, "payload_bytes": bytes, "blocks": blocks,
             "short_payloads": short, "unlisted_payloads": unlisted, "clock_backwards": backwards,
             "epochs": writer.epochs, "store_bytes": writer.bytes, "share": share,
+            "block_digest_bytes": args.block_digest.then_some(writer.block_digest_bytes),
             "streams": streams.map(|counts| json!({
                 "streams": counts.streams, "gaps": counts.gaps, "missing_bytes": counts.missing,
                 "repeated_bytes": counts.repeated, "evicted": counts.evicted,
@@ -217,5 +232,8 @@ fn report(args: &Args, recorder: &Recorder, writer: &EpochWriter, counts: &[Coun
     rows.add("blocks", blocks);
     rows.add("epochs", writer.epochs);
     rows.add("store", format!("{}, {} of the payload", size(writer.bytes), percent(share)));
+    if args.block_digest {
+        rows.add("block digest", format!("{} of the store", size(writer.block_digest_bytes)));
+    }
     output::text(rows)
 }

@@ -15,15 +15,15 @@ use std::sync::atomic::AtomicU64;
 use umbel::hash::Strength;
 use umbel::key::Hashed;
 use umbel::{AnyFilter, Digest, Hasher, Kind, Spec};
-use umbel_text::password::{Digester, Form, List, Lists, Recipe, Slow};
+use umbel_text::password::{Algorithm, Digester, Form, List, Lists, Recipe, Slow};
 
 /// Build a filter of weak passwords from lists.
 ///
-/// A list has one word per line, or a SHA-1 hash with a count per line (`5BAA6...:9659365`), as
-/// published by Have I Been Pwned. The first lines decide which, unless --words or --sha1 is given;
-/// a line that fits neither is an error. Words are compared in the Unicode form NFKC. Hashes are
-/// used as they are: a candidate is then hashed too, as typed and in that form. The filter records
-/// these choices, and `check` and `add` follow them.
+/// A list has one word per line, or a hash with a count per line (`5BAA6...:9659365`), SHA-1 or
+/// NTLM, as published by Have I Been Pwned. The first lines decide which, unless --words, --sha1 or
+/// --ntlm is given; a line that fits neither is an error. Words are compared in the Unicode form
+/// NFKC. Hashes are used as they are: a candidate is then hashed too, as typed and in that form. The
+/// filter records these choices, and `check` and `add` follow them.
 ///
 /// The filter is sealed with a secret. Without --key-file the secret is in OUTPUT.key, where
 /// `check` and `add` look for it; it is created unless the file exists. Do not store it with copies
@@ -61,7 +61,7 @@ pub struct Args {
     fpr: f64,
 
     /// Ignore case
-    #[arg(long, conflicts_with = "sha1", help_heading = headings::KEYS)]
+    #[arg(long, conflicts_with_all = ["sha1", "ntlm"], help_heading = headings::KEYS)]
     fold_case: bool,
 
     /// Hash every word with Argon2id too
@@ -79,8 +79,12 @@ pub struct Args {
     cost: Option<u64>,
 
     /// Treat every line as a SHA-1 hash, with or without a count
-    #[arg(long, conflicts_with = "words", help_heading = headings::INPUT)]
+    #[arg(long, conflicts_with_all = ["ntlm", "words"], help_heading = headings::INPUT)]
     sha1: bool,
+
+    /// Treat every line as an NTLM hash, with or without a count
+    #[arg(long, conflicts_with = "words", help_heading = headings::INPUT)]
+    ntlm: bool,
 
     /// Treat every line as a word, even if it looks like a hash
     #[arg(long, help_heading = headings::INPUT)]
@@ -134,9 +138,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         if list.holds() == Lists::Words && args.min_count > 0 {
             bail!("{name} has no counts: --min-count is for lists of hashes");
         }
+        // MD5 hashes have as many digits. Lists with counts are those of the service.
+        if list.holds() == Lists::Hashes(Algorithm::Ntlm) && !args.ntlm && !list.has_counts() {
+            warn(format_args!(
+                "{name}: its lines are taken for NTLM hashes; if they are of another kind, such as MD5, no password is found weak"
+            ));
+        }
         let digester = digester.get_or_insert_with(|| {
-            if list.holds() == Lists::Hashes && !args.fold_case {
-                recipe.form = Form::Sha1;
+            if let Lists::Hashes(algorithm) = list.holds()
+                && !args.fold_case
+            {
+                recipe.form = algorithm.form();
             }
             Digester::new(recipe.clone(), hasher.clone())
         });
@@ -254,10 +266,14 @@ impl Args {
 
     /// Returns the format of the lists, if the user gives it.
     fn list_format(&self) -> Option<Lists> {
-        match (self.words, self.sha1) {
-            (true, _) => Some(Lists::Words),
-            (_, true) => Some(Lists::Hashes),
-            _ => None,
+        if self.words {
+            Some(Lists::Words)
+        } else if self.sha1 {
+            Some(Lists::Hashes(Algorithm::Sha1))
+        } else if self.ntlm {
+            Some(Lists::Hashes(Algorithm::Ntlm))
+        } else {
+            None
         }
     }
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::kind::Category;
 use umbel_text::lines::Lines;
-use umbel_text::password::{Digester, Prefix, RangeList, Recipe, normalised, sha1};
+use umbel_text::password::{Algorithm, Digester, Prefix, RangeList, Recipe, normalised};
 
 /// Check whether passwords are weak, without ever printing one.
 ///
@@ -24,7 +24,7 @@ use umbel_text::password::{Digester, Prefix, RangeList, Recipe, normalised, sha1
 /// candidate, so `if umbel password check -q weak.umbel; then` accepts only a password that was
 /// really checked.
 ///
-/// --range uses a list of SHA-1 hashes instead, in the way of the service Have I Been Pwned: only
+/// --range uses a list of SHA-1 or NTLM hashes instead, in the way of the service Have I Been Pwned: only
 /// the first five digits of a candidate's hash are looked up, and the rest is compared here. This
 /// is exact and uses no Bloom filter, but needs the whole list.
 #[derive(clap::Args)]
@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(value_name = "FILTER", required_unless_present = "range", conflicts_with = "range")]
     filter: Option<PathBuf>,
 
-    /// Look up the first five digits of SHA-1 hashes in LIST instead
+    /// Look up the first five digits of hashes in LIST instead
     #[arg(long, value_name = "LIST", help_heading = headings::SEARCH)]
     range: Option<PathBuf>,
 
@@ -68,10 +68,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             }
             let named = |error| word_lists::with_list_name(error, failed());
             let mut list = RangeList::open(list).map_err(named)?;
-            if list.is_empty().map_err(named)? {
-                bail!("{}: there is no hash in it", failed());
-            }
-            check_candidates(args, |candidate| is_in_range_list(&mut list, candidate).map_err(named))
+            let algorithm =
+                list.algorithm().with_context(|| format!("{}: there is no hash in it", failed()))?;
+            check_candidates(args, |candidate| {
+                is_in_range_list(&mut list, algorithm, candidate).map_err(named)
+            })
         }
         (Some(path), None) => {
             let filter = args.secrets.or_beside(path).map(path, Category::Set)?;
@@ -97,11 +98,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// Returns whether a candidate is in a list of hashes, as typed or normalised. Only five digits of
 /// its hash are looked up.
-fn is_in_range_list(list: &mut RangeList, candidate: &[u8]) -> umbel_text::Result<bool> {
-    let forms = [sha1(candidate), sha1(&normalised(candidate, false))];
+fn is_in_range_list(
+    list: &mut RangeList,
+    algorithm: Algorithm,
+    candidate: &[u8],
+) -> umbel_text::Result<bool> {
+    let forms = [algorithm.hash(candidate), algorithm.hash(&normalised(candidate, false))];
     let distinct = if forms[0] == forms[1] { &forms[..1] } else { &forms[..] };
     for form in distinct {
-        if list.range(Prefix::from_sha1(form))?.iter().any(|suffix| suffix.is_of(form)) {
+        if list.range(Prefix::from_hash(form))?.iter().any(|suffix| suffix.is_of(form)) {
             return Ok(true);
         }
     }

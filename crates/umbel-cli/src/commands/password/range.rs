@@ -15,9 +15,9 @@ use umbel_text::password::{Prefix, RangeList, scan};
 
 /// Print the hashes in a list that start with five digits, like Have I Been Pwned.
 ///
-/// A client of that service sends the first five of the forty digits of a password's SHA-1 hash,
-/// receives the other 35 digits of all hashes with that prefix, with counts, and compares them
-/// itself, so the service does not learn the password's hash. No Bloom filter is involved. `umbel
+/// A client of that service sends the first five digits of a password's SHA-1 or NTLM hash, receives
+/// the other 35 or 27 digits of all hashes with that prefix, with counts, and compares them itself,
+/// so the service does not learn the password's hash. No Bloom filter is involved. `umbel
 /// password check --range LIST` is such a client.
 ///
 /// A list that is sorted by hash is searched by bisection, which reads only a few pages of it. A
@@ -27,11 +27,11 @@ use umbel_text::password::{Prefix, RangeList, scan};
 #[command(after_help = "Examples:
   umbel password range pwned-passwords.txt 5BAA6")]
 pub struct Args {
-    /// List of SHA-1 hashes, with or without counts; `-` means standard input
+    /// List of SHA-1 or NTLM hashes, with or without counts; `-` means standard input
     #[arg(value_name = "LIST")]
     list: PathBuf,
 
-    /// First five hexadecimal digits of a SHA-1 hash
+    /// First five hexadecimal digits of a hash
     #[arg(value_name = "PREFIX")]
     prefix: Prefix,
 

@@ -5,7 +5,11 @@ mod bits;
 mod blocks;
 mod bloomier;
 mod counters;
+mod groups;
+mod growing;
+mod paths;
 mod regions;
+mod stores;
 
 use super::Example;
 pub(crate) use bits::positions;
@@ -139,6 +143,42 @@ pub fn examples() -> &'static [Example] {
             title: "A stranger in a map without masks",
             source: "Honoroff 2006 (An Examination of Bloom Filters), Bloomier",
             steps: bloomier::mask,
+        },
+        Example {
+            name: "growing",
+            title: "A filter that grows by stages",
+            source: "Almeida et al. 2007; Schierz 2022",
+            steps: growing::growing,
+        },
+        Example {
+            name: "tables",
+            title: "Three tables on disk, and the reads that filters save",
+            source: "Jambura et al. 2026 (Bloom Filter); Chang et al. 2006",
+            steps: stores::tables,
+        },
+        Example {
+            name: "proxies",
+            title: "Two proxies that share a summary",
+            source: "Fan et al. 2000; Honoroff 2006",
+            steps: stores::proxies,
+        },
+        Example {
+            name: "routing",
+            title: "Documents found by the filters of links",
+            source: "Rhea and Kubiatowicz 2002",
+            steps: paths::routing,
+        },
+        Example {
+            name: "traceback",
+            title: "The path of a packet, from the memory of routers",
+            source: "Snoeren et al. 2001; Honoroff 2006",
+            steps: paths::traceback,
+        },
+        Example {
+            name: "groups",
+            title: "A count from groups of hash functions",
+            source: "Kumar et al. 2004; Honoroff 2006",
+            steps: groups::groups,
         },
     ];
     EXAMPLES

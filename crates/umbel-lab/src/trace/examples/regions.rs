@@ -100,8 +100,9 @@ impl Floom {
         let (mut asked, of_pattern) =
             (self.bits.query(key, positions), self.patterns.query(key, &[pattern(positions)]));
         let (_, powers) = region_names(positions);
-        let yes = matches!(asked.answer, Some(Answer::Member | Answer::FalsePositive(_)));
-        if yes && let Some(Answer::No(_)) = of_pattern.answer {
+        if asked.answer.as_ref().is_some_and(Answer::is_yes)
+            && let Some(Answer::No(_)) = of_pattern.answer
+        {
             asked.says = format!(
                 "Ask for {key} at {}: all its bits are 1, and a standard filter would say yes. But \
                  bit {powers} = {} of the patterns is 0: certainly not a member.",

@@ -155,3 +155,27 @@ fn the_second_order_stays_accurate_at_sizes_where_its_textbook_form_cancels() {
     let ratio = second_order(m, n, k).unwrap() / classic(m, n, k).unwrap();
     assert!((ratio - 1.0 - expected).abs() < 1e-15);
 }
+
+#[test]
+fn the_expected_rate_is_exact_for_small_filters_and_smooth_beyond() {
+    for (m, n, k) in [(10, 3, 3), (128, 8, 11), (64, 10, 4), (200, 20, 7), (1024, 100, 7)] {
+        assert_eq!(expected(m, n, k).unwrap(), exact(m, n, k).unwrap(), "{m} {n} {k}");
+    }
+    for k in [1u32, 2, 5, 7, 11, 20, 40, 57] {
+        // Half full, just below and just above the limit of exact computations.
+        let n = (MAX_EXACT_STEPS as f64 * LN_2).sqrt() / f64::from(k);
+        let (n, m) = ((n as u64).max(1), (f64::from(k) * n / LN_2) as u64);
+        let rates: Vec<f64> = (n.saturating_sub(4)..n + 5).map(|n| expected(m, n, k).unwrap()).collect();
+        assert!(rates.is_sorted_by(|a, b| a < b), "k {k}: rises with n: {rates:?}");
+        let rates: Vec<f64> = (m - 30..m + 30).map(|m| expected(m, n, k).unwrap()).collect();
+        assert!(rates.is_sorted_by(|a, b| a > b), "k {k}: falls with m: {rates:?}");
+        let (exact, second) = (exact(m, n, k).unwrap(), second_order(m, n, k).unwrap());
+        let allowed = if k <= 20 { 1e-3 } else { 0.07 };
+        assert!((second / exact - 1.0).abs() < allowed, "k {k}: {second} {exact}");
+    }
+    for (m, n, k) in [(1, 1, 1), (1, 5, 3), (3, 0, 2), (1 << 48, 1 << 48, 1024), (64, 1 << 40, 7)] {
+        let rate = expected(m, n, k).unwrap();
+        assert!((classic(m, n, k).unwrap()..=1.0).contains(&rate), "{m} {n} {k}: {rate}");
+    }
+    assert!(expected(0, 1, 1).is_err() && expected(10, 1, 0).is_err());
+}

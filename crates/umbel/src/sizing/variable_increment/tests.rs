@@ -125,13 +125,17 @@ fn plans_keep_the_given_parameters() {
     assert!(sized.rate <= plan(Given { n, m, k, ..open }).unwrap().rate);
     let filled = plan(Given { p, m, ..open }).unwrap();
     assert!(filled.rate <= 0.001 && filled.capacity > 10_000);
-    assert!(plan(Given { n, p, m: Some(20_000), ..open }).is_err());
+    let few = Given { n, p, m: Some(20_000), ..open };
+    assert!(matches!(plan(few), Err(Error::Contradiction { .. })));
     assert!(plan(Given { n, p, m, ..open }).is_ok());
+    // The keys for which k is the best choice, and one at least.
+    let textbook = plan(Given { m, k, ..open }).unwrap();
+    assert!(textbook.capacity > 1 && Some(textbook.bits) == m && Some(textbook.hashes) == k);
+    assert_eq!(plan(Given { m: Some(2), k, ..open }).unwrap().capacity, 1);
     for given in [
         open,
         Given { n, ..open },
         Given { n, k, ..open },
-        Given { m, k, ..open },
         Given { n: Some(0), p, ..open },
         Given { n, p: Some(0.0), ..open },
         Given { n, p: Some(f64::NAN), ..open },

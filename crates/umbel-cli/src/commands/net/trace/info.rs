@@ -1,7 +1,7 @@
 //! `umbel net trace info`: describes a store of digests, and verifies it.
 
 use crate::args::headings;
-use crate::packets::findings::whole_seconds;
+use crate::packets::store_report::whole_seconds;
 use crate::report::{Columns, percent, size};
 use crate::terminal::exit;
 use crate::terminal::output::{self, warn};

@@ -1,0 +1,105 @@
+//! The folder of a store: its files, and the lock on them.
+
+use super::slot::{MAX_FLUSHES, Span};
+use crate::{Error, Result};
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+const LOCK: &str = "lock";
+const COUNTS: &str = "counts";
+
+/// The files of a store in its folder.
+#[derive(Debug, Default)]
+pub(super) struct StoreFiles {
+    pub spans: Vec<Span>,
+    pub logs: Vec<u64>,
+    has_lock: bool,
+    has_others: bool,
+}
+
+impl StoreFiles {
+    /// Lists the files of a folder.
+    pub fn list(folder: &Path) -> Result<StoreFiles> {
+        let io = |doing| Error::io(folder, doing);
+        let mut files = StoreFiles::default();
+        for entry in fs::read_dir(folder).map_err(io("read"))? {
+            let path = entry.map_err(io("read"))?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).filter(|_| path.is_file());
+            let (span, log) = (name.and_then(Span::from_file_name), name.and_then(log_number));
+            files.has_lock |= name == Some(LOCK);
+            files.has_others |= name != Some(LOCK) && span.is_none() && log.is_none();
+            files.spans.extend(span);
+            files.logs.extend(log);
+        }
+        Ok(files)
+    }
+
+    /// Lists the files of a store. Fails if there is none in the folder.
+    pub fn check_store(folder: &Path) -> Result<StoreFiles> {
+        match StoreFiles::list(folder) {
+            Ok(files) if files.is_store() => Ok(files),
+            Err(Error::Io { source, .. }) if source.kind() != io::ErrorKind::NotFound => {
+                Err(Error::io(folder, "read")(source))
+            }
+            _ => Err(Error::NoStore { path: folder.to_owned() }),
+        }
+    }
+
+    /// Returns whether the folder holds a store, with or without entries.
+    fn is_store(&self) -> bool {
+        self.has_lock || !self.spans.is_empty() || !self.logs.is_empty()
+    }
+
+    /// Returns whether the folder holds other files, but no store.
+    pub fn is_foreign(&self) -> bool {
+        self.has_others && !self.is_store()
+    }
+}
+
+/// Locks a store for one process that writes.
+pub(super) fn lock(folder: &Path, wait: bool) -> Result<File> {
+    let path = folder.join(LOCK);
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(Error::io(&path, "open"))?;
+    match wait {
+        true => file.lock().map_err(Error::io(&path, "lock"))?,
+        false => file.try_lock().map_err(refused(&path))?,
+    }
+    Ok(file)
+}
+
+/// Locks a store for processes that read. Creates no file: a store without one, such as a copy, is
+/// not locked.
+pub(super) fn lock_shared(folder: &Path, wait: bool) -> Result<Option<File>> {
+    let path = folder.join(LOCK);
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(Error::io(&path, "open"))?,
+    };
+    match wait {
+        true => file.lock_shared().map_err(Error::io(&path, "lock"))?,
+        false => file.try_lock_shared().map_err(refused(&path))?,
+    }
+    Ok(Some(file))
+}
+
+fn refused(path: &Path) -> impl FnOnce(TryLockError) -> Error {
+    move |error| match error {
+        TryLockError::Error(source) => Error::io(path, "lock")(source),
+        TryLockError::WouldBlock => Error::Locked { path: path.to_owned() },
+    }
+}
+
+pub(super) fn log_path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("{number:08}.log"))
+}
+
+pub(super) fn counts_path(folder: &Path) -> PathBuf {
+    folder.join(COUNTS)
+}
+
+fn log_number(name: &str) -> Option<u64> {
+    let number = name.strip_suffix(".log")?.parse().ok()?;
+    (number < MAX_FLUSHES && format!("{number:08}.log") == name).then_some(number)
+}
