@@ -73,6 +73,7 @@ pub mod flows;
 pub mod loops;
 pub mod mask;
 pub mod network;
+mod numbered;
 pub mod payload;
 pub mod privacy;
 mod random;

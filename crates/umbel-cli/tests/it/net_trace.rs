@@ -170,11 +170,14 @@ fn a_damaged_page_is_named_and_the_others_still_answer() {
     let shell = Shell::new();
     record_all(&shell, 240, "");
     let before = shell.contents("spie");
-    // Of R5, which the packet did not come through, and of R3, which it did.
-    for (page, paths) in [("00000005.page", "R4 <- R3 <- R2 <- R1\n"), ("00000003.page", "R4\n")] {
+    // Of R5, which the packet did not come through, of R3, which it did, and the header of R4.
+    for (page, at, paths) in [
+        ("00000005.page", 200, "R4 <- R3 <- R2 <- R1\n"),
+        ("00000003.page", 200, "R4\n"),
+        ("00000004.page", 30, ""),
+    ] {
         let mut bytes = before[page].clone();
-        let middle = bytes.len() / 2;
-        bytes[middle] ^= 1;
+        bytes[at] ^= 1;
         shell.write(&format!("spie/{page}"), &bytes);
         let answer = ask(&shell, 200, "--at R4").code(2);
         assert_eq!(answer.text(), paths);
@@ -186,7 +189,7 @@ fn a_damaged_page_is_named_and_the_others_still_answer() {
         shell.write(&format!("spie/{page}"), &before[page]);
     }
     let after = shell.contents("spie");
-    assert!(before.iter().all(|(name, bytes)| after[name] == *bytes) && after.len() == 8);
+    assert!(before.iter().all(|(name, bytes)| after[name] == *bytes) && after.len() == 9);
     assert_eq!(ask(&shell, 200, "--at R4").code(0).text(), "R4 <- R3 <- R2 <- R1\n");
 }
 

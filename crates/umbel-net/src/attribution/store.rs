@@ -49,12 +49,11 @@ use super::format::{EpochHeader, MAX_HEADER_BYTES};
 use super::{Epoch, EpochInfo, ExcerptFindings, Parts};
 use crate::capture::Timestamp;
 use crate::network::Prefix;
-use crate::{Error, Result};
-use std::fs::{self, File};
+use crate::{Error, Result, numbered};
+use std::fs;
 use std::io::{self, Read};
 use std::ops::RangeBounds;
 use std::path::{Path, PathBuf};
-use umbel::file::{self, Placing};
 
 const EXTENSION: &str = "epoch";
 
@@ -111,10 +110,7 @@ impl Store {
             store.remove_if_empty();
         }
         made.map_err(Error::io(&store.folder, "create the folder"))?;
-        let is_other = store.epochs()?.is_empty() && store.names()?.next().is_some();
-        if is_other {
-            return Err(Error::NotAStore { path: store.folder });
-        }
+        numbered::check_is_store(&store.folder, EXTENSION)?;
         Ok(store)
     }
 
@@ -137,21 +133,9 @@ impl Store {
     ///
     /// Fails if the file cannot be written, or no epoch number is left.
     pub fn add(&self, epoch: &Epoch) -> Result<PathBuf> {
-        let bytes = epoch.to_bytes()?;
-        // Another recorder may have removed the folder because it had nothing to store.
-        fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder, "create the folder"))?;
-        let last = self.epochs()?.pop().and_then(|path| number(&path)).unwrap_or(0);
-        for number in last.saturating_add(1)..=u64::MAX {
-            let path = self.folder.join(format!("{number:08}")).with_extension(EXTENSION);
-            let new = Placing { create_new: true, ..Placing::default() };
-            match file::save_bytes(&path, &bytes, new) {
-                // Another recorder took this number.
-                Err(umbel::Error::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => return Ok(path),
-            }
-        }
-        Err(Error::FullStore { path: self.folder.clone() })
+        // Another recorder may have removed the folder because it had nothing to store; this creates
+        // it again.
+        numbered::add(&self.folder, EXTENSION, &epoch.to_bytes()?)
     }
 
     /// Removes the folders that [`create`](Store::create) made, unless something is in them. Folders
@@ -167,9 +151,7 @@ impl Store {
     ///
     /// Fails if the folder cannot be read.
     pub fn epochs(&self) -> Result<Vec<PathBuf>> {
-        let mut epochs: Vec<PathBuf> = self.names()?.filter(|path| number(path).is_some()).collect();
-        epochs.sort_by_key(|path| number(path));
-        Ok(epochs)
+        numbered::list(&self.folder, EXTENSION)
     }
 
     /// Looks up an excerpt in the epochs that overlap these times. For an excerpt of a stream, the
@@ -255,11 +237,6 @@ impl Store {
         }
         Ok(descriptions)
     }
-
-    fn names(&self) -> Result<impl Iterator<Item = PathBuf>> {
-        let entries = fs::read_dir(&self.folder).map_err(Error::io(&self.folder, "open the store"))?;
-        Ok(entries.filter_map(|entry| entry.ok().map(|entry| entry.path())))
-    }
 }
 
 /// Creates a folder and those above it that are missing, and adds them to `created`, the outermost
@@ -278,12 +255,6 @@ fn create_folders(folder: &Path, created: &mut Vec<PathBuf>) -> io::Result<()> {
         Err(error) => return Err(error),
     }
     Ok(())
-}
-
-/// Returns the number in the name of an epoch's file.
-fn number(path: &Path) -> Option<u64> {
-    let is_epoch = path.extension().is_some_and(|extension| extension == EXTENSION);
-    path.file_stem()?.to_str()?.parse().ok().filter(|_| is_epoch)
 }
 
 /// A query that runs on epochs.
@@ -355,7 +326,7 @@ fn within(about: &EpochInfo, times: &impl RangeBounds<Timestamp>) -> bool {
 /// Fails if the file cannot be read, or its header is invalid or damaged.
 pub fn inspect(path: impl AsRef<Path>) -> Result<EpochInfo> {
     let path = path.as_ref();
-    let file = open(path)?;
+    let file = numbered::open(path)?;
     let length = file.metadata().map_err(Error::io(path, "read"))?.len();
     let mut head = Vec::new();
     file.take(MAX_HEADER_BYTES as u64).read_to_end(&mut head).map_err(Error::io(path, "read"))?;
@@ -370,16 +341,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<EpochInfo> {
 pub fn load(path: impl AsRef<Path>) -> Result<Epoch> {
     let path = path.as_ref();
     let mut bytes = Vec::new();
-    let read = open(path)?.read_to_end(&mut bytes);
+    let read = numbered::open(path)?.read_to_end(&mut bytes);
     read.map_err(Error::io(path, "read"))?;
     Epoch::from_bytes(&bytes).map_err(|error| error.at(path))
-}
-
-/// Opens a regular file. Refuses pipes, since opening one would block until a writer appears.
-fn open(path: &Path) -> Result<File> {
-    let failed = Error::io(path, "read");
-    if !fs::metadata(path).map_err(&failed)?.is_file() {
-        return Err(failed(io::Error::other("it is not a regular file")));
-    }
-    File::open(path).map_err(failed)
 }

@@ -1,6 +1,7 @@
 //! The promises of the passage through a router: every change of a packet that the documentation
 //! lists is recognised among other packets, in both directions.
 
+use std::slice::from_ref;
 use umbel::Digest;
 use umbel_net::capture::Timestamp;
 use umbel_net::traceback::passage::{Change, Departure, MAX_STAY, Passage, Sighting};
@@ -185,12 +186,12 @@ fn fragments_are_recognised_even_if_they_are_translated_or_tunnelled_too() {
     let outside = ipv4(OUTSIDE, SERVER, 17, 700, 0, &udp((61_000, 9999), &[7; 1000]));
     let fragmented = |packet: &[u8]| Change { before: digest(packet), how: Transform::Fragmented };
     let both = [vec![fragmented(&whole)], vec![fragmented(&whole)]];
-    assert_eq!(pass(&[whole.clone()], &cut(&whole, 512)), both);
-    assert_eq!(pass(&[whole.clone()], &cut(&outside, 512)), both);
+    assert_eq!(pass(from_ref(&whole), &cut(&whole, 512)), both);
+    assert_eq!(pass(from_ref(&whole), &cut(&outside, 512)), both);
     // Put together, and cut at another place.
     let parts = cut(&whole, 512);
     let all: Vec<Change> = parts.iter().map(|part| fragmented(part)).collect();
-    assert_eq!(pass(&parts, &[whole.clone()]), [all.clone()]);
+    assert_eq!(pass(&parts, from_ref(&whole)), from_ref(&all));
     assert_eq!(pass(&parts, &cut(&outside, 256)), [vec![all[0]], all]);
     // A fragment of a tunnel has the inner headers only if it is the first.
     let tunnel = ipv4(OUTSIDE, SERVER, 4, 1, 0, &whole);

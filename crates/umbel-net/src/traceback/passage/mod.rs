@@ -419,3 +419,36 @@ fn is_near(entered: &Sighting, left: &Sighting) -> bool {
 fn since(later: Timestamp, earlier: Timestamp) -> Duration {
     Duration::from_nanos(later.nanos_since(earlier))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_packets_and_fragments_takes_limited_memory() {
+        let mut passage = Passage::default();
+        let now = Timestamp::from_secs(1);
+        let mut packet = *b"\x45\0\0\x1c\x12\x34\x20\0\x40\x11\0\0\x0a\0\0\x01\x0a\0\0\x02abcdefgh";
+        for number in 0..MAX_WAITING as u32 + 5000 {
+            packet[12..16].copy_from_slice(&number.to_be_bytes());
+            passage.enter(Sighting::new(&packet, now).expect("a header"));
+            // Another destination: a fragment that was translated.
+            packet[16] ^= 1;
+            passage.leave(Sighting::new(&packet, now).expect("a header"));
+            packet[16] ^= 1;
+            while let Some(departure) = passage.next() {
+                assert!(!departure.changes.is_empty());
+            }
+        }
+        let Passage { entered, keys, left, cut, cut_times, .. } = &passage;
+        assert!(
+            entered.len() <= MAX_WAITING && keys.len() <= 6 * MAX_WAITING && left.len() <= MAX_WAITING + 1
+        );
+        assert!(cut.len() <= MAX_WAITING && cut_times.len() <= MAX_WAITING);
+        let later = Sighting::new(&packet, Timestamp::from_secs(10)).expect("a header");
+        passage.finish();
+        while passage.next().is_some() {}
+        passage.enter(later);
+        assert_eq!((passage.entered.len(), passage.cut.len()), (1, 0));
+    }
+}

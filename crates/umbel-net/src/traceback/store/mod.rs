@@ -45,12 +45,10 @@ pub use page::{MAX_NAME_BYTES, Page, PageInfo};
 pub use recorder::{Recorded, Recorder, Settings};
 pub use trace::{PathHop, StoreTrace};
 
-use crate::{Error, Result};
+use crate::{Error, Result, numbered};
 use format::{MAX_HEADER_BYTES, PageHeader};
-use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use umbel::file::{self, Placing};
 
 const EXTENSION: &str = "page";
 
@@ -86,16 +84,10 @@ impl Store {
     /// Fails if the folder cannot be read, or holds other files but no page.
     pub fn create(folder: impl Into<PathBuf>) -> Result<Store> {
         let store = Store { folder: folder.into() };
-        match fs::read_dir(&store.folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Error::io(&store.folder, "open the store")(error)),
-            Ok(mut entries) => {
-                if store.pages()?.is_empty() && entries.next().is_some() {
-                    return Err(Error::NotAStore { path: store.folder });
-                }
-            }
+        match numbered::check_is_store(&store.folder, EXTENSION) {
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(store),
+            checked => checked.map(|()| store),
         }
-        Ok(store)
     }
 
     /// Opens the store in this folder.
@@ -117,20 +109,7 @@ impl Store {
     ///
     /// Fails if the file cannot be written, or no number is left.
     pub fn add(&self, page: &Page) -> Result<PathBuf> {
-        let bytes = page.to_bytes()?;
-        fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder, "create the folder"))?;
-        let last = self.pages()?.pop().and_then(|path| number(&path)).unwrap_or(0);
-        for number in last.saturating_add(1)..=u64::MAX {
-            let path = self.folder.join(format!("{number:08}")).with_extension(EXTENSION);
-            let new = Placing { create_new: true, ..Placing::default() };
-            match file::save_bytes(&path, &bytes, new) {
-                // Another recorder took this number.
-                Err(umbel::Error::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => return Ok(path),
-            }
-        }
-        Err(Error::FullStore { path: self.folder.clone() })
+        numbered::add(&self.folder, EXTENSION, &page.to_bytes()?)
     }
 
     /// Returns the files of the pages, ordered by number.
@@ -139,11 +118,7 @@ impl Store {
     ///
     /// Fails if the folder cannot be read.
     pub fn pages(&self) -> Result<Vec<PathBuf>> {
-        let entries = fs::read_dir(&self.folder).map_err(Error::io(&self.folder, "open the store"))?;
-        let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
-        let mut pages: Vec<PathBuf> = paths.filter(|path| number(path).is_some()).collect();
-        pages.sort_by_key(|path| number(path));
-        Ok(pages)
+        numbered::list(&self.folder, EXTENSION)
     }
 
     /// Returns the descriptions of all pages. Reads and verifies only their headers.
@@ -163,12 +138,6 @@ impl Store {
     }
 }
 
-/// Returns the number in the name of a page's file.
-fn number(path: &Path) -> Option<u64> {
-    let is_page = path.extension().is_some_and(|extension| extension == EXTENSION);
-    path.file_stem()?.to_str()?.parse().ok().filter(|_| is_page)
-}
-
 /// Returns the description of a page's file. Reads and verifies only the header.
 ///
 /// # Errors
@@ -176,7 +145,7 @@ fn number(path: &Path) -> Option<u64> {
 /// Fails if the file cannot be read, or its header is invalid or damaged.
 pub fn inspect(path: impl AsRef<Path>) -> Result<PageInfo> {
     let path = path.as_ref();
-    let file = open(path)?;
+    let file = numbered::open(path)?;
     let length = file.metadata().map_err(Error::io(path, "read"))?.len();
     let mut head = Vec::new();
     file.take(MAX_HEADER_BYTES as u64).read_to_end(&mut head).map_err(Error::io(path, "read"))?;
@@ -191,15 +160,6 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<PageInfo> {
 pub fn load(path: impl AsRef<Path>) -> Result<Page> {
     let path = path.as_ref();
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
+    numbered::open(path)?.read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
     Page::from_bytes(&bytes).map_err(|error| error.at(path))
-}
-
-/// Opens a regular file. Refuses pipes, since opening one would block until a writer appears.
-fn open(path: &Path) -> Result<File> {
-    let failed = Error::io(path, "read");
-    if !fs::metadata(path).map_err(&failed)?.is_file() {
-        return Err(failed(io::Error::other("it is not a regular file")));
-    }
-    File::open(path).map_err(failed)
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use umbel_net::capture::Timestamp;
 use umbel_net::rfc3339;
 use umbel_net::topology::Graph;
-use umbel_net::traceback::store::Store;
+use umbel_net::traceback::store::{Contents, Store};
 use umbel_text::near_names::near_names;
 
 /// Find the routers that a packet came through, in a store of `umbel net trace record`.
@@ -106,7 +106,7 @@ impl Args {
     fn victim(&self, graph: &Graph, store: &Store) -> Result<usize> {
         let topology = name(&self.topology);
         let names: Vec<&str> = (0..graph.len()).map(|node| graph.name(node)).collect();
-        let pages = store.contents()?.pages;
+        let Contents { pages, unread } = store.contents()?;
         let routers: BTreeSet<&str> = pages.iter().map(|(_, about)| about.router.as_str()).collect();
         let Some(victim) = graph.find(&self.at) else {
             bail!("--at: {topology} has no router {}; {}", self.at, other_names(&self.at, &names));
@@ -118,7 +118,8 @@ impl Args {
                 other_names(unknown, &names)
             );
         }
-        if !routers.contains(self.at.as_str()) {
+        // A page that cannot be read may be one of this router; the trace reports it.
+        if !routers.contains(self.at.as_str()) && unread.is_empty() {
             bail!(
                 "--at: {} has recorded nothing into {}; {}",
                 self.at,

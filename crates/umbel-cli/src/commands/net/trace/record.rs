@@ -138,10 +138,11 @@ impl Args {
             bail!("--in and --out cannot be standard input: write the packets to files first");
         }
         each_sighting(&entered, &left, |side, packet| {
-            Ok(match side {
+            match side {
                 Side::In => recorder.enter(packet)?,
                 Side::Out => recorder.leave(packet)?,
-            })
+            }
+            Ok(())
         })
     }
 
