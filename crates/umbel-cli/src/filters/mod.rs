@@ -14,6 +14,7 @@ mod group;
 mod hash_args;
 mod kind_options;
 mod lock;
+mod messages;
 mod open;
 mod record;
 mod save;
@@ -28,6 +29,7 @@ pub use group::FilterGroup;
 pub use hash_args::HashArgs;
 pub use kind_options::{KindOptionArgs, MultisetArgs};
 pub use lock::FileLock;
+pub use messages::{MessageTarget, load_public, read_message, read_universe};
 pub use open::{
     check_category, check_not_fixed, check_plain, check_same_form, check_whole, sketch_command, wrong_kind,
 };

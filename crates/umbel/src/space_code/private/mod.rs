@@ -76,7 +76,8 @@ impl Shape {
         Ok(Shape { hash_seed: public_seed(counts.hasher().id())?, keys: least_keys(counts) })
     }
 
-    /// Returns a number of keys that the multiset holds at least, as far as it knows.
+    /// Returns the estimated number of distinct keys in the multiset. It is rather too low than too
+    /// high, so that classes are not too small.
     pub fn keys(&self) -> u64 {
         self.keys
     }
@@ -319,14 +320,6 @@ impl Answer {
     /// Returns the number of keys in the answer.
     pub fn keys(&self) -> usize {
         self.digests.len()
-    }
-
-    /// Returns the share of the multiset's bits that the answer depends on, at most 1.
-    pub fn share(&self) -> f64 {
-        let hashes: u64 = self.levels.iter().map(|level| u64::from(level.hashes)).sum();
-        let bits: u64 = self.levels.iter().map(|level| level.bits).sum();
-        let read = self.keys() as f64 * f64::from(self.groups) * hashes as f64;
-        (read / bits.max(1) as f64).min(1.0)
     }
 
     /// Returns the estimate for a key; `None` if the answer does not have it. It is the one that
