@@ -32,7 +32,8 @@ pub fn loads(bytes: &[u8]) -> bool {
     assert!(message.to_bytes() == bytes, "a message has one form");
     match message {
         Message::Shape(shape) => {
-            let question = Question::new(&shape, 1, &[shape.hash_key("key")], None).expect("a valid question");
+            let question =
+                Question::new(&shape, 1, &[shape.hash_key("key")], None).expect("a valid question");
             assert!(question.fits(shape.hash_key("key")));
         }
         Message::Question(question) => {

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 use umbel::Hasher;
-use umbel::space_code::private::{Answer, Message, Question, Shape, Universe};
+use umbel::space_code::private::{Answer, Message, PublicShape, Question, Universe};
 use umbel_cache::{CacheKey, Summary};
 use umbel_net::attribution::{Method, Recorder, Settings};
 use umbel_net::blocklist::{Backend, Blocklist, Options, state};
@@ -42,7 +42,7 @@ pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
 /// A shape, questions with and without a list of keys, and an answer.
 fn private_counts() -> umbel::Result<Vec<Seed>> {
     let counts = crate::private_count::counts();
-    let shape = Shape::from_counts(&counts)?;
+    let shape = PublicShape::from_counts(&counts)?;
     let universe: Universe = (0..50u64).map(|key| shape.hash_key(&key)).collect();
     let ask = |universe| Question::new(&shape, 5, &[shape.hash_key(&7u64)], universe);
     let question = ask(Some(&universe))?;

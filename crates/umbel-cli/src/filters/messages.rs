@@ -13,7 +13,7 @@ use umbel::AnyCount;
 use umbel::file::{self, Placing};
 use umbel::hash::KeyRing;
 use umbel::kind::Category;
-use umbel::space_code::private::{HashedKey, Message, Shape, Universe, is_message, public_seed};
+use umbel::space_code::private::{HashedKey, Message, PublicShape, Universe, is_message, public_seed};
 
 /// The largest file that is read as a message: an answer for ten million keys.
 const MAX_MESSAGE_BYTES: u64 = 1 << 30;
@@ -78,7 +78,7 @@ pub fn load_public(path: &Path) -> Result<AnyCount> {
 }
 
 /// Reads a list of keys, one in each line.
-pub fn read_universe(path: &Path, shape: &Shape) -> Result<Universe> {
+pub fn read_universe(path: &Path, shape: &PublicShape) -> Result<Universe> {
     let mut keys: Vec<HashedKey> = Vec::new();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     pipeline::run(

@@ -63,7 +63,11 @@ fn both_sides_run_through_files() {
     // The list is with the keeper: the question is the class alone, and shorter.
     shell.run("count ask --cover 100 shape host7 host8 -o bare").code(0);
     assert!(fs::metadata(shell.path("bare")).unwrap().len() < 100);
-    shell.run("count answer store bare -o no").failed(&["bare", "names a class of keys and lists none", "--universe"]);
+    shell.run("count answer store bare -o no").failed(&[
+        "bare",
+        "names a class of keys and lists none",
+        "--universe",
+    ]);
     shell.run("count answer store bare --universe list -o answer2").code(0);
     assert_eq!(shell.run("count ask answer2 host7 host8").ok().text(), expected);
     // No message contains a key, and the question not even its digest alone.
@@ -100,7 +104,11 @@ fn questions_that_reveal_too_much_are_refused() {
     shell.run("count ask --cover 10 shape host7").failed(&["shape", "-o"]);
     shell.run("count ask --cover 10 store").refused(&["KEY"]);
     shell.run("count ask --cover 2000 --universe list shape host7 -o all").code(0);
-    shell.run("count answer --max-keys 1999 store all -o a").failed(&["2000", "an answer is limited to 1999", "--max-keys"]);
+    shell.run("count answer --max-keys 1999 store all -o a").failed(&[
+        "2000",
+        "an answer is limited to 1999",
+        "--max-keys",
+    ]);
     shell.run("count answer --max-keys 2000 store all -o a").code(0);
     shell.run("count ask --cover 10 a host7").failed(&["is an answer"]);
     shell.run("count ask --cover 10 all host7").failed(&["is a question", "count answer"]);

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use umbel::file::FormatError;
 use umbel::sizing::space_code::Rule;
-use umbel::space_code::private::{Answer, HashedKey, Message, Question, Shape, Universe, is_message};
+use umbel::space_code::private::{Answer, HashedKey, Message, PublicShape, Question, Universe, is_message};
 use umbel::space_code::{Estimator, Options};
 use umbel::spec::KindOptions;
 use umbel::{AnyCount, Error, Hasher, Key, Kind, Spec};
@@ -43,7 +43,7 @@ fn an_answer_has_the_estimates_of_the_multiset() {
     for kind in [Kind::SpaceCode, Kind::MultiResolution] {
         for (groups, epoch) in [(8, 0), (32, 3), (64, 0)] {
             let counts = triangle(kind, 300, Options { groups, epoch, ..Options::default() });
-            let shape = Shape::from_counts(&counts).unwrap();
+            let shape = PublicShape::from_counts(&counts).unwrap();
             // Keys that were never recorded are in the universe, too.
             let universe: Universe = (0..400u64).map(|key| shape.hash_key(&key)).collect();
             for key in 0..400u64 {
@@ -79,12 +79,12 @@ fn an_answer_has_the_estimates_of_the_multiset() {
 const MANY: u64 = 1_000_000;
 
 /// Returns the shape of a multiset with a million different keys, all of them, and their hashes.
-fn many(seed: u64) -> (Shape, Vec<HashedKey>) {
+fn many(seed: u64) -> (PublicShape, Vec<HashedKey>) {
     let options = Options { keys: Some(MANY), ..Options::default() };
     let mut counts = multiset(Kind::SpaceCode, MANY, 0.05, options, Hasher::fast(seed));
     let keys: Vec<u64> = (0..MANY).collect();
     counts.insert_batch(&keys[..]);
-    let shape = Shape::from_counts(&counts).unwrap();
+    let shape = PublicShape::from_counts(&counts).unwrap();
     // The number of keys is estimated, and never above the number that was planned.
     assert!((0.99 * MANY as f64..=MANY as f64).contains(&(shape.keys() as f64)), "{}", shape.keys());
     (shape, keys.iter().map(|key| shape.hash_key(key)).collect())
@@ -150,7 +150,7 @@ fn asking_again_reveals_nothing_more() {
 #[test]
 fn a_question_to_few_keys_names_the_class_of_all() {
     let counts = triangle(Kind::MultiResolution, 20, Options::default());
-    let shape = Shape::from_counts(&counts).unwrap();
+    let shape = PublicShape::from_counts(&counts).unwrap();
     let question = Question::new(&shape, 1000, &[shape.hash_key(&3u64)], None).unwrap();
     assert_eq!((question.class_bits(), question.classes()), (0, 1));
     assert!((0..1000u64).all(|key| question.fits(shape.hash_key(&key))));
@@ -170,7 +170,7 @@ fn refused<T>(result: umbel::Result<T>) -> String {
 #[test]
 fn questions_that_reveal_a_key_or_too_many_counts_are_refused() {
     let counts = triangle(Kind::SpaceCode, 100, Options::default());
-    let shape = Shape::from_counts(&counts).unwrap();
+    let shape = PublicShape::from_counts(&counts).unwrap();
     let universe: Universe = (0..100u64).map(|key| shape.hash_key(&key)).collect();
     let (asked, stranger) = (shape.hash_key(&3u64), shape.hash_key("a stranger"));
     assert!(refused(Question::new(&shape, 10, &[asked, stranger], Some(&universe))).contains("number 2"));
@@ -186,14 +186,14 @@ fn questions_that_reveal_a_key_or_too_many_counts_are_refused() {
     let other = multiset(Kind::SpaceCode, 100, 0.01, Options::default(), Hasher::fast(8));
     assert!(refused(Answer::new(&other, &all, None, 100)).contains("another one"));
     let secret = multiset(Kind::SpaceCode, 100, 0.01, Options::default(), Hasher::keyed([1; 16]));
-    assert!(refused(Shape::from_counts(&secret)).contains("secret"));
+    assert!(refused(PublicShape::from_counts(&secret)).contains("secret"));
     assert!(refused(Answer::new(&secret, &all, None, 100)).contains("secret"));
 }
 
 /// Returns a message of each type, with its name.
 fn messages() -> [(&'static str, Vec<u8>); 3] {
     let counts = triangle(Kind::MultiResolution, 30, Options { levels: 2, ..Options::default() });
-    let shape = Shape::from_counts(&counts).unwrap();
+    let shape = PublicShape::from_counts(&counts).unwrap();
     let universe: Universe = (0..40u64).map(|key| shape.hash_key(&key)).collect();
     let keys = [3u64, 17].map(|key| shape.hash_key(&key));
     let question = Question::new(&shape, 5, &keys, Some(&universe)).unwrap();

@@ -6,7 +6,7 @@ use crate::terminal::output;
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use umbel::space_code::private::{Answer, Message, Shape};
+use umbel::space_code::private::{Answer, Message, PublicShape};
 
 /// Answer a question for counts that does not say which key is meant.
 ///
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let inputs = [&args.counts].into_iter().chain(&args.question).chain(&args.universe);
     let Some(output) = args.target.check(inputs)? else { bail!("name a file for the message with -o") };
     let counts = load_public(&args.counts)?;
-    let shape = Shape::from_counts(&counts)?;
+    let shape = PublicShape::from_counts(&counts)?;
     let Some(path) = &args.question else {
         args.target.save(output, &shape.into())?;
         return Ok(ExitCode::SUCCESS);

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::AnyCount;
 use umbel::space_code::Multiplicity;
-use umbel::space_code::private::{Answer, HashedKey, Message, Question, Shape, Universe};
+use umbel::space_code::private::{Answer, HashedKey, Message, PublicShape, Question, Universe};
 
 /// Ask for counts without revealing which keys are meant.
 ///
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         None => load_public(&args.file)?,
     };
-    let asked = Asked::new(args, Shape::from_counts(&counts)?)?;
+    let asked = Asked::new(args, PublicShape::from_counts(&counts)?)?;
     match output {
         Some(path) => {
             asked.report(args);
@@ -151,7 +151,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn new(args: &Args, shape: Shape) -> Result<Asked> {
+    fn new(args: &Args, shape: PublicShape) -> Result<Asked> {
         let cover =
             args.cover.context("say among how many keys to hide each key, for instance --cover 1000")?;
         let universe = args.universe.as_deref().map(|path| read_universe(path, &shape)).transpose()?;

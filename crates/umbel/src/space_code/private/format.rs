@@ -1,6 +1,6 @@
 //! The bytes of shapes, questions and answers, which `docs/format.md` describes.
 
-use super::{Answer, Question, Shape};
+use super::{Answer, PublicShape, Question};
 use crate::file::FormatError;
 use crate::file::fields::{Fields, sum};
 use crate::sizing::MAX_BITS;
@@ -23,10 +23,10 @@ const ANSWER: u32 = 3;
 /// One of the three messages between those who ask and those who keep the counts.
 ///
 /// ```
-/// use umbel::space_code::private::{Message, Shape, is_message};
+/// use umbel::space_code::private::{Message, PublicShape, is_message};
 /// use umbel::{AnyCount, Kind, Spec};
 /// let counts = AnyCount::build(Kind::SpaceCode, &Spec::new(1000, 0.005)?)?;
-/// let shape = Shape::from_counts(&counts)?;
+/// let shape = PublicShape::from_counts(&counts)?;
 /// let bytes = Message::from(shape).to_bytes();
 /// assert!(is_message(&bytes));
 /// assert!(matches!(Message::from_bytes(&bytes)?, Message::Shape(read) if read == shape));
@@ -35,7 +35,7 @@ const ANSWER: u32 = 3;
 #[derive(Debug)]
 pub enum Message {
     /// The public facts about a multiset.
-    Shape(Shape),
+    Shape(PublicShape),
     /// A question.
     Question(Question),
     /// An answer.
@@ -102,8 +102,8 @@ impl Message {
     }
 }
 
-impl From<Shape> for Message {
-    fn from(shape: Shape) -> Message {
+impl From<PublicShape> for Message {
+    fn from(shape: PublicShape) -> Message {
         Message::Shape(shape)
     }
 }
@@ -146,8 +146,8 @@ impl Answer {
     }
 }
 
-fn shape(fields: &mut Fields) -> Option<Shape> {
-    Some(Shape { hash_seed: fields.u64()?, keys: fields.u64()? })
+fn shape(fields: &mut Fields) -> Option<PublicShape> {
+    Some(PublicShape { hash_seed: fields.u64()?, keys: fields.u64()? })
 }
 
 fn question(fields: &mut Fields) -> Option<Question> {

@@ -6,7 +6,7 @@
 //! and Alice reads off her own. The estimate is the one that Bob's multiset gives.
 //!
 //! ```
-//! use umbel::space_code::private::{Answer, Question, Shape, Universe};
+//! use umbel::space_code::private::{Answer, Question, PublicShape, Universe};
 //! use umbel::{AnyCount, Kind, Spec};
 //!
 //! let names: Vec<String> = (0..1000).map(|number| format!("host{number}")).collect();
@@ -14,7 +14,7 @@
 //! (0..2).for_each(|_| counts.insert_batch(&names[..]));
 //!
 //! // Bob publishes the shape; Alice knows which hosts there are.
-//! let shape = Shape::from_counts(&counts)?;
+//! let shape = PublicShape::from_counts(&counts)?;
 //! let universe: Universe = names.iter().map(|name| shape.hash_key(name)).collect();
 //! let question = Question::new(&shape, 100, &[shape.hash_key("host7")], Some(&universe))?;
 //! assert!((50..400).contains(&question.digests().len()), "about a hundred, and fewer than twice as many");
@@ -61,19 +61,19 @@ const CLASS_SEED: u64 = u64::from_le_bytes(*b"classes\0");
 
 /// The public facts about a multiset that a question depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct PublicShape {
     hash_seed: u64,
     keys: u64,
 }
 
-impl Shape {
+impl PublicShape {
     /// Returns the shape of a multiset.
     ///
     /// # Errors
     ///
     /// If the hash of the multiset has a secret, without which nobody can ask.
-    pub fn from_counts(counts: &AnyCount) -> Result<Shape> {
-        Ok(Shape { hash_seed: public_seed(counts.hasher().id())?, keys: least_keys(counts) })
+    pub fn from_counts(counts: &AnyCount) -> Result<PublicShape> {
+        Ok(PublicShape { hash_seed: public_seed(counts.hasher().id())?, keys: least_keys(counts) })
     }
 
     /// Returns the estimated number of distinct keys in the multiset. It is rather too low than too
@@ -205,7 +205,7 @@ impl Question {
     /// If there are no keys or `cover` is zero, or if a key is not in the universe: Bob would
     /// recognise it as the one that was added.
     pub fn new(
-        shape: &Shape,
+        shape: &PublicShape,
         cover: u64,
         keys: &[HashedKey],
         universe: Option<&Universe>,
