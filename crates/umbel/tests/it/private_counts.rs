@@ -46,7 +46,7 @@ fn an_answer_has_the_estimates_of_the_multiset() {
             let shape = PublicShape::from_counts(&counts).unwrap();
             // Keys that were never recorded are in the universe, too.
             let universe: Universe = (0..400u64).map(|key| shape.hash_key(&key)).collect();
-            for key in 0..400u64 {
+            for key in (0..400u64).step_by(3) {
                 let question = Question::new(&shape, 50, &[shape.hash_key(&key)], Some(&universe)).unwrap();
                 let question = sent_question(question);
                 let answer = sent_answer(Answer::new(&counts, &question, None, 400).unwrap());
