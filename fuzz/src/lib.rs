@@ -8,6 +8,7 @@ pub mod exact_list;
 pub mod filter_file;
 pub mod index;
 pub mod password;
+pub mod private_count;
 pub mod seal;
 pub mod seeds;
 pub mod store;

@@ -65,6 +65,15 @@ pub fn blocklist_state(bytes: &mut [u8]) {
     put(bytes, end, sum);
 }
 
+/// As [`filter_file`], for a message of a private count.
+pub fn private_count(bytes: &mut [u8]) {
+    let length = bytes.len();
+    put(bytes, 16, length as u64);
+    let Some(end) = length.checked_sub(8).filter(|end| *end >= 24) else { return };
+    let sum = Hasher::fast(0).digest_bytes(&bytes[..end]).get();
+    put(bytes, end, sum);
+}
+
 /// As [`filter_file`], for an epoch of a store, its header and the filters in it.
 pub fn epoch(bytes: &mut [u8]) {
     const HEAD: usize = 160;

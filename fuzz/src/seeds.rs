@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 use umbel::Hasher;
+use umbel::space_code::private::{Answer, Message, PublicShape, Question, Universe};
 use umbel_cache::{CacheKey, Summary};
 use umbel_net::attribution::{Method, Recorder, Settings};
 use umbel_net::blocklist::{Backend, Blocklist, Options, state};
@@ -32,6 +33,7 @@ pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
         ("filter_file", filters()?),
         ("index", indexes()?),
         ("password", passwords()),
+        ("private_count", private_counts().map_err(io::Error::other)?),
         ("store", epochs()?),
         ("summary", summaries()?),
         ("tables", tables()?),
@@ -39,6 +41,23 @@ pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
         ("trace_page", trace_pages().map_err(io::Error::other)?),
         ("vault", vaults().map_err(io::Error::other)?),
     ])
+}
+
+/// A shape, questions with and without a list of keys, and an answer.
+fn private_counts() -> umbel::Result<Vec<Seed>> {
+    let counts = crate::private_count::counts();
+    let shape = PublicShape::from_counts(&counts)?;
+    let universe: Universe = (0..50u64).map(|key| shape.hash_key(&key)).collect();
+    let ask = |universe| Question::new(&shape, 5, &[shape.hash_key(&7u64)], universe);
+    let question = ask(Some(&universe))?;
+    let answer = Answer::new(&counts, &question, None, 100)?;
+    let messages: [(&str, Message); 4] = [
+        ("shape", shape.into()),
+        ("class", ask(None)?.into()),
+        ("question", question.into()),
+        ("answer", answer.into()),
+    ];
+    Ok(messages.map(|(name, message)| (name.into(), message.to_bytes())).into())
 }
 
 /// Updates with all bits of a summary, compressed and not, with changes, and with nothing new; and
@@ -403,6 +422,7 @@ mod tests {
             "filter_file" => (crate::filter_file::loads, crate::filter_file::run),
             "index" => (crate::index::loads, crate::index::run),
             "password" => (crate::password::loads, crate::password::run),
+            "private_count" => (crate::private_count::loads, crate::private_count::run),
             "store" => (crate::store::loads, crate::store::run),
             "tables" => (crate::tables::loads, crate::tables::run),
             "trace_page" => (crate::trace_page::loads, crate::trace_page::run),

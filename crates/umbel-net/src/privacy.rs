@@ -10,6 +10,11 @@
 //! alone remains ([`Table::candidates`]). And Bob's answer reveals to Alice sums over everything
 //! else in those cells, whether he wants that or not.
 //!
+//! This is the simplest reading of an idea in the literature, and the lab measures how little it
+//! hides. For use, [`umbel::space_code::private`] asks for a whole class of keys instead: it hides a
+//! key among as many others as wished, however often it is asked for, and `umbel count ask` is its
+//! command.
+//!
 //! ```
 //! use umbel::{Hasher, Key};
 //! use umbel_net::privacy::{Table, cover};

@@ -14,7 +14,6 @@ use umbel::literature::Family;
 use umbel::sizing::KPolicy;
 use umbel::space_code::Estimator;
 use umbel_net::attribution::Method;
-use umbel_net::flows::By;
 use umbel_text::hyphenation::Language;
 
 /// Parses a kind that is planned for a number of keys: any but a sketch.
@@ -42,11 +41,6 @@ pub fn map_kind() -> impl TypedValueParser<Value = Kind> {
 /// Parses a kind of multiset.
 pub fn count_kind() -> impl TypedValueParser<Value = Kind> {
     kind_of(Category::Multiset)
-}
-
-/// Parses the part of a packet that identifies its flow.
-pub fn flow_key() -> impl TypedValueParser<Value = By> {
-    one_of(&By::ALL)
 }
 
 /// Parses the method of recording payloads.

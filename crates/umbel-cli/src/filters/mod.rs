@@ -15,6 +15,7 @@ mod hash_args;
 mod kind_options;
 mod literature;
 mod lock;
+mod messages;
 mod open;
 mod record;
 mod save;
@@ -31,6 +32,7 @@ pub use hash_args::HashArgs;
 pub use kind_options::{CellScheme, KindOptionArgs, MultisetArgs, default_rate, window_keys};
 pub use literature::LiteratureBuilder;
 pub use lock::FileLock;
+pub use messages::{MessageTarget, load_public, read_message, read_universe};
 pub use open::{
     check_category, check_not_fixed, check_plain, check_same_form, check_whole, sketch_command, wrong_kind,
 };

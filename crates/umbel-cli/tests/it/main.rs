@@ -31,6 +31,7 @@ mod check;
 mod combining;
 mod compressed;
 mod count;
+mod count_private;
 mod crash;
 mod csv;
 mod distinct;

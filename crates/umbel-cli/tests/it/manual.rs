@@ -83,6 +83,8 @@ fn every_command_has_help() {
         "count build",
         "count add",
         "count get",
+        "count ask",
+        "count answer",
         "shard create",
         "shard add",
         "shard check",

@@ -47,6 +47,7 @@ fn the_key_determines_which_packets_form_a_flow() {
         ("src", "10.0.78.32"),
         ("dst", "192.0.2.1"),
         ("pair", "10.0.78.32 192.0.2.1"),
+        ("src,dst,proto,dport", "10.0.78.32 -> 192.0.2.1 udp :53"),
     ] {
         let facts = shell.run(&["net", "flows", "c.pcap", "--key", key, "--json", "--exact"]).ok().json();
         assert_eq!(facts["key"], key);
@@ -55,7 +56,12 @@ fn the_key_determines_which_packets_form_a_flow() {
         assert_eq!(facts["largest"][0]["exact"], expected);
         assert_eq!(facts["comparison"]["flows"], if key == "dst" { 1 } else { 20_001 });
     }
-    shell.run("net flows c.pcap --key port").refused(&["5tuple", "pair"]);
+    // All sources are in one network, and the order of the list does not matter.
+    let facts = shell.run("net flows c.pcap --key dport,src/16 --json --exact").ok().json();
+    assert_eq!((&facts["key"], &facts["comparison"]["flows"]), (&"src/16,dport".into(), &1.into()));
+    assert_eq!(facts["largest"][0]["flow"], "10.0.0.0/16 :53");
+    shell.run("net flows c.pcap --key port").refused(&["port", "5tuple", "pair", "sport or dport"]);
+    shell.run("net flows c.pcap --key src,dst,src/8").refused(&["src/8", "once"]);
 }
 
 #[test]

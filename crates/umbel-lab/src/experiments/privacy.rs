@@ -29,7 +29,7 @@ impl Experiment for Privacy {
                      same X, those that share a cell with each.",
             advice: "Do not rely on this for secrecy: use a single row and never ask twice for the \
                      same item with several rows, or fetch a whole range of counts.",
-            command: "the library module `umbel_net::privacy`",
+            command: "`umbel count ask`, which asks for a whole class of keys",
             seconds: [1, 14],
             timed: false,
             parameters: &[THINGS, CELLS, ASKED],

@@ -48,103 +48,20 @@
 //! * A. Kumar, J. Xu, J. Wang, O. Spatschek and L. Li. *Space-code Bloom filter for efficient
 //!   per-flow traffic measurement.* INFOCOM 2004. `Kumar04`
 
+mod by;
 mod compare;
 
+pub use by::{By, Features};
 pub use compare::{Comparison, Decade, Errors};
 
+use crate::Result;
 use crate::capture::{Flow, Packet};
-use crate::{Error, Result};
 use compare::Rivals;
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::str::FromStr;
+use std::net::{IpAddr, Ipv6Addr};
 use umbel::file::fields::Fields;
 use umbel::sketch::Frequent;
 use umbel::space_code::Multiplicity;
 use umbel::{Digest, Hasher, Key, MultiResolution, Spec};
-
-/// The fields that the packets of a flow have in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum By {
-    /// Both addresses, both ports, and the protocol.
-    #[default]
-    FiveTuple,
-    /// The source.
-    Source,
-    /// The destination.
-    Destination,
-    /// Source and destination.
-    Pair,
-}
-
-impl By {
-    /// All variants.
-    pub const ALL: [By; 4] = [By::FiveTuple, By::Source, By::Destination, By::Pair];
-
-    /// Returns the flow of a packet, with the other fields blank.
-    pub fn flow(self, packet: &Packet<'_>) -> Flow {
-        const BLANK: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-        let whole = packet.flow();
-        let pair = Flow { protocol: 0, ports: (0, 0), ..whole };
-        match self {
-            By::FiveTuple => whole,
-            By::Source => Flow { destination: BLANK, ..pair },
-            By::Destination => Flow { source: BLANK, ..pair },
-            By::Pair => pair,
-        }
-    }
-
-    /// Returns the name of the variant: `5tuple`, `src`, `dst` or `pair`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            By::FiveTuple => "5tuple",
-            By::Source => "src",
-            By::Destination => "dst",
-            By::Pair => "pair",
-        }
-    }
-
-    /// Returns the name of a flow.
-    pub fn name(self, flow: &Flow) -> String {
-        let Flow { source, destination, protocol, ports } = *flow;
-        match self {
-            By::Source => source.to_string(),
-            By::Destination => destination.to_string(),
-            By::Pair => format!("{source} {destination}"),
-            By::FiveTuple if ports == (0, 0) => format!("{source} {destination} {}", protocol_name(protocol)),
-            By::FiveTuple => {
-                let (from, to) = (SocketAddr::new(source, ports.0), SocketAddr::new(destination, ports.1));
-                format!("{from} {to} {}", protocol_name(protocol))
-            }
-        }
-    }
-}
-
-impl fmt::Display for By {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for By {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<By> {
-        let named = By::ALL.into_iter().find(|by| by.as_str() == name);
-        named.ok_or_else(|| Error::parameter("key", name, "to be 5tuple, src, dst or pair"))
-    }
-}
-
-fn protocol_name(protocol: u8) -> String {
-    match protocol {
-        1 => "icmp".into(),
-        6 => "tcp".into(),
-        17 => "udp".into(),
-        58 => "icmp6".into(),
-        132 => "sctp".into(),
-        other => format!("protocol {other}"),
-    }
-}
 
 /// The key of a flow has 37 bytes: source and destination as IPv6 addresses (IPv4 addresses are
 /// mapped), the protocol, and the ports, big-endian.
@@ -242,7 +159,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Returns the fields that define a flow.
+    /// Returns the features that define a flow.
     pub fn by(&self) -> By {
         self.by
     }

@@ -278,7 +278,7 @@ fn every_flow_with_more_than_one_packet_in_1024_is_listed() {
 #[test]
 fn flows_are_defined_by_the_chosen_fields() {
     let packet = packet(0x0a00_0001);
-    let names = By::ALL.map(|by| by.name(&by.flow(&packet)));
+    let names = By::NAMED.map(|by| by.name(&by.flow(&packet)));
     assert_eq!(names, ["10.0.0.1:9 10.0.0.2:53 udp", "10.0.0.1", "10.0.0.2", "10.0.0.1 10.0.0.2"]);
     let six = Packet { source: "fd00::1".parse().unwrap(), protocol: 58, ports: None, ..packet };
     assert_eq!(By::FiveTuple.name(&By::FiveTuple.flow(&six)), "fd00::1 10.0.0.2 icmp6");
@@ -286,8 +286,68 @@ fn flows_are_defined_by_the_chosen_fields() {
     assert_eq!(By::FiveTuple.name(&By::FiveTuple.flow(&six)), "[fd00::1]:9 10.0.0.2:53 tcp");
     // Other ports make another flow by five-tuple, but the same flow by addresses.
     let other = Packet { ports: Some((10, 53)), ..packet };
-    for by in By::ALL {
+    for by in By::NAMED {
         assert_eq!(by.flow(&packet) == by.flow(&other), by != By::FiveTuple);
+    }
+}
+
+#[test]
+fn packets_share_a_flow_exactly_if_they_share_the_chosen_features() {
+    // A naive oracle: the text of each feature.
+    type Feature = fn(&Packet<'_>) -> String;
+    let features: [(&str, Feature); 5] = [
+        ("src", |packet| packet.source.to_string()),
+        ("dst", |packet| packet.destination.to_string()),
+        ("proto", |packet| packet.protocol.to_string()),
+        ("sport", |packet| packet.ports.unwrap_or_default().0.to_string()),
+        ("dport", |packet| packet.ports.unwrap_or_default().1.to_string()),
+    ];
+    let packets: Vec<Packet<'_>> = (0..64u8)
+        .map(|bits| {
+            let bit = |place: u8| bits >> place & 1;
+            let six = |place: u8| format!("fd00::{}", bit(place)).parse().unwrap();
+            let source = if bit(5) == 1 { six(0) } else { [10, 0, 0, bit(0)].into() };
+            let ports = (bit(5) == 0).then_some((bit(3).into(), bit(4).into()));
+            let destination = [10, 0, 1, bit(1)].into();
+            Packet { source, destination, protocol: 6 + bit(2), ports, ..packet(0) }
+        })
+        .collect();
+    for mask in 1..32usize {
+        let chosen = || (0..5).filter(|place| mask >> place & 1 == 1).map(|place| features[place]);
+        let by: By = chosen().map(|(name, _)| name).collect::<Vec<_>>().join(",").parse().unwrap();
+        for (a, b) in packets.iter().flat_map(|a| packets.iter().map(move |b| (a, b))) {
+            let same = chosen().all(|(_, text)| text(a) == text(b));
+            let flows = (by.flow(a), by.flow(b));
+            assert_eq!(flows.0 == flows.1, same, "{by}");
+            assert_eq!(by.name(&flows.0) == by.name(&flows.1), same, "{by}");
+        }
+    }
+}
+
+#[test]
+fn the_name_of_a_flow_shows_exactly_the_chosen_features() {
+    let packet = Packet { protocol: 6, ports: Some((4711, 53)), ..packet(0x0a00_0107) };
+    let six = Packet { source: "2001:db8:1:2:3::4".parse().unwrap(), ..packet };
+    for (list, name, name_of_six) in [
+        ("src", "10.0.1.7", "2001:db8:1:2:3::4"),
+        ("dst", "10.0.0.2", "10.0.0.2"),
+        ("src/24", "10.0.1.0/24", "2001:db8:1:2:3::4"),
+        ("src/64", "10.0.1.7", "2001:db8:1:2::/64"),
+        ("src/0/48", "0.0.0.0/0", "2001:db8:1::/48"),
+        ("dst/31,proto", "-> 10.0.0.2/31 tcp", "-> 10.0.0.2/31 tcp"),
+        ("proto", "tcp", "tcp"),
+        ("sport", "4711:", "4711:"),
+        ("dport", ":53", ":53"),
+        ("src,dst", "10.0.1.7 -> 10.0.0.2", "2001:db8:1:2:3::4 -> 10.0.0.2"),
+        ("dst,dport", "-> 10.0.0.2 :53", "-> 10.0.0.2 :53"),
+        (
+            "src,dst,proto,sport,dport",
+            "10.0.1.7 -> 10.0.0.2 tcp 4711:53",
+            "2001:db8:1:2:3::4 -> 10.0.0.2 tcp 4711:53",
+        ),
+    ] {
+        let by: By = list.parse().unwrap();
+        assert_eq!([packet, six].map(|packet| by.name(&by.flow(&packet))), [name, name_of_six], "{list}");
     }
 }
 

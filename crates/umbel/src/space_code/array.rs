@@ -66,8 +66,7 @@ impl Array {
 
     /// Returns the noise for this number of set bits.
     pub fn noise_of(&self, ones: u64) -> f64 {
-        // Damaged files may have set bits beyond the last one.
-        (ones as f64 / self.layout.bits() as f64).min(1.0).powi(self.layout.hashes() as i32)
+        noise(ones, self.layout.bits(), self.layout.hashes())
     }
 
     /// Returns the digest of a key's group.
@@ -147,6 +146,13 @@ impl Array {
         }
         Ok(found)
     }
+}
+
+/// Returns the noise of a level of `bits` bits, `ones` of which are set, with `hashes` hash functions
+/// for each group.
+pub(super) fn noise(ones: u64, bits: u64, hashes: u32) -> f64 {
+    // Damaged files may have set bits beyond the last one.
+    (ones as f64 / bits as f64).min(1.0).powi(hashes as i32)
 }
 
 /// Counts the groups of one key that are found.

@@ -62,6 +62,7 @@
 
 mod array;
 mod persist;
+pub mod private;
 
 use crate::algebra::Mismatch;
 use crate::bloom::Layout;
@@ -475,20 +476,12 @@ impl<R: Resolution> SpaceCodeFilter<R> {
 
     /// Returns the estimate from a level that finds `theta` groups.
     fn multiplicity(&self, level: u32, theta: u32, estimator: Estimator) -> Multiplicity {
-        let (groups, share) = (self.options.groups, sampling(level));
-        let noise = self.levels[level as usize].noise();
-        let recordings = match estimator {
-            Estimator::Mve => formulas::mean_value(groups, noise, theta),
-            Estimator::Mle => formulas::most_likely(groups, noise, theta),
-        };
-        let (low, high) = match level {
+        let (groups, noise) = (self.options.groups, self.levels[level as usize].noise());
+        let interval = match level {
             0 => self.intervals.get_or_init(|| self.intervals()).of[theta as usize],
-            _ => formulas::poisson_interval(groups, noise, theta, share),
+            _ => formulas::poisson_interval(groups, noise, theta, sampling(level)),
         };
-        let saturated = theta == groups;
-        // If noise alone may explain that all groups are found, only the lower bound is certain.
-        let value = if saturated && low < 1.0 { low } else { recordings / share };
-        Multiplicity { value, low, high, saturated }
+        multiplicity(groups, level, theta, noise, interval, estimator)
     }
 
     /// Computes the intervals of the first level, with its noise rounded in steps of one per cent.
@@ -496,11 +489,11 @@ impl<R: Resolution> SpaceCodeFilter<R> {
     /// would hardly differ.
     fn intervals(&self) -> Intervals {
         let array = &self.levels[0];
-        let step = |ones| (array.noise_of(ones).max(1e-9).ln() * 100.0).floor();
+        let step = |ones| noise_step(array.noise_of(ones));
         let now = step(array.ones());
         let until =
             greatest(array.ones()..=array.layout().bits().max(array.ones()), |ones| step(ones) <= now);
-        let noise = ((now + 0.5) / 100.0).exp().min(1.0);
+        let noise = rounded_noise(array.noise());
         Intervals { of: formulas::intervals(self.options.groups, noise), until: until.unwrap_or(0) }
     }
 }
@@ -546,6 +539,35 @@ impl MultiResolution {
             Rule::Unguarded => formulas::unguarded(groups, levels, found),
         }
     }
+}
+
+/// Returns the estimate from a level that finds `theta` groups, with the interval for that many.
+fn multiplicity(
+    groups: u32,
+    level: u32,
+    theta: u32,
+    noise: f64,
+    (low, high): (f64, f64),
+    estimator: Estimator,
+) -> Multiplicity {
+    let recordings = match estimator {
+        Estimator::Mve => formulas::mean_value(groups, noise, theta),
+        Estimator::Mle => formulas::most_likely(groups, noise, theta),
+    };
+    let saturated = theta == groups;
+    // If noise alone may explain that all groups are found, only the lower bound is certain.
+    let value = if saturated && low < 1.0 { low } else { recordings / sampling(level) };
+    Multiplicity { value, low, high, saturated }
+}
+
+/// Returns the number of the step of one per cent that a noise is in.
+fn noise_step(noise: f64) -> f64 {
+    (noise.max(1e-9).ln() * 100.0).floor()
+}
+
+/// Returns the middle of the step of one per cent that a noise is in.
+fn rounded_noise(noise: f64) -> f64 {
+    ((noise_step(noise) + 0.5) / 100.0).exp().min(1.0)
 }
 
 /// Raises the upper bound to at least 1 if the first level finds a group: only a key without one was

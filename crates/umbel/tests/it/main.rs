@@ -31,6 +31,7 @@ mod large;
 mod levels;
 mod literature;
 mod no_false_negatives;
+mod private_counts;
 mod probe_floor;
 mod quotient;
 mod rates;

@@ -69,20 +69,23 @@ fn query(args: &Args, counts: &Mapped, records: &Records) -> Result<(u64, Vec<u8
     let answers = counts.estimate_batch(&records.keys()?, args.estimator)?;
     let mut out = Vec::new();
     for (key, count) in answers.iter().enumerate() {
-        args.input.print_with(records, key, &mut out, |out| {
-            let Multiplicity { low, high, .. } = count;
-            // Writing to memory cannot fail.
-            let _ = match never(count) {
-                true => write!(out, "0\t0\t0"),
-                false => write!(out, "{count}\t{low:.0}\t{high:.0}"),
-            };
-        });
+        args.input.print_with(records, key, &mut out, |out| print_count(count, out));
     }
     Ok((answers.iter().filter(|count| !never(count)).count() as u64, out))
 }
 
+/// Appends the three columns of a count.
+pub(super) fn print_count(count: &Multiplicity, out: &mut Vec<u8>) {
+    let Multiplicity { low, high, .. } = count;
+    // Writing to memory cannot fail.
+    let _ = match never(count) {
+        true => write!(out, "0\t0\t0"),
+        false => write!(out, "{count}\t{low:.0}\t{high:.0}"),
+    };
+}
+
 /// Returns whether a key was certainly never recorded: a key that may have been has a high limit of
 /// at least one.
-fn never(count: &Multiplicity) -> bool {
+pub(super) fn never(count: &Multiplicity) -> bool {
     count.high == 0.0
 }

@@ -1,6 +1,8 @@
 //! `umbel count`: counts of repeated lines.
 
 mod add;
+mod answer;
+mod ask;
 mod build;
 mod get;
 
@@ -25,6 +27,8 @@ enum Command {
     Build(Box<build::Args>),
     Add(add::Args),
     Get(get::Args),
+    Ask(ask::Args),
+    Answer(answer::Args),
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -32,5 +36,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Command::Build(args) => build::run(args),
         Command::Add(args) => add::run(args),
         Command::Get(args) => get::run(args),
+        Command::Ask(args) => ask::run(args),
+        Command::Answer(args) => answer::run(args),
     }
 }

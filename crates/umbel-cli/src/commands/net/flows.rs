@@ -1,6 +1,6 @@
 //! `umbel net flows`: counts the packets of flows.
 
-use crate::args::{headings, names, number};
+use crate::args::{headings, number};
 use crate::filters::{DEFAULT_NOISE, capacity_for, new_distinct};
 use crate::packets::captures::{add_rows, each_packet};
 use crate::report::{Columns, Rows, percent, size};
@@ -25,6 +25,10 @@ use umbel_net::flows::{By, Comparison, Errors, Measured, Meter};
 /// flow with more than one packet in 1024. A capture file is read twice, first to size the filter
 /// for its packets and flows.
 ///
+/// --key src/24 takes the network of IPv4 addresses and leaves IPv6 addresses whole, src/64 is the
+/// other way round, and src/24/64 takes both networks. In the name of a flow, `4711:53` are the
+/// ports of source and destination, `4711:` and `:53` one of them; they are 0 if there are none.
+///
 /// --exact also counts the packets of every flow exactly, which takes memory for each flow. The
 /// listed flows are then certainly the largest, and errors are reported by the size of flows: mean
 /// and standard deviation of the relative errors of the filter, and the share of flows that are
@@ -35,21 +39,16 @@ use umbel_net::flows::{By, Comparison, Errors, Measured, Meter};
 #[command(after_help = "Examples:
   umbel net flows capture.pcap
   umbel net flows --key src --exact --top 20 capture.pcapng.gz
+  umbel net flows --key src/24,proto,dport capture.pcap
   tcpdump -w - | umbel net flows --memory 1MiB --key pair -")]
 pub struct Args {
     /// Capture in pcap or pcapng format, may be compressed with gzip; `-` means standard input
     #[arg(value_name = "CAPTURE")]
     capture: PathBuf,
 
-    /// Packets with the same addresses, ports and protocol, the same source, the same destination,
-    /// or the same pair of addresses form a flow
-    #[arg(
-        long,
-        value_name = "KEY",
-        default_value_t = By::FiveTuple,
-        value_parser = names::flow_key(),
-        help_heading = headings::KEYS
-    )]
+    /// Features that the packets of a flow share: a list of src, dst, proto, sport and dport, or
+    /// 5tuple for all, or pair for both addresses
+    #[arg(long, value_name = "FEATURES", default_value_t = By::FiveTuple, help_heading = headings::KEYS)]
     key: By,
 
     /// Size of the filter (default: as needed for its noise)
@@ -254,7 +253,7 @@ fn to_json(meter: &Meter, counts: &Counts, largest: &[Measured], comparison: Opt
         })
     });
     json!({
-        "key": meter.by().as_str(), "packets": meter.packets(), "skipped": counts.skipped.total(),
+        "key": meter.by().to_string(), "packets": meter.packets(), "skipped": counts.skipped.total(),
         "clock_backwards": counts.backwards,
         "bytes": stats.bytes, "noise": stats.rate_now, "largest": flows, "comparison": comparison,
     })

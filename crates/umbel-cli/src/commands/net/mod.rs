@@ -11,7 +11,7 @@ mod trace;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Analyse captures, block addresses, and simulate networks.
+/// Analyse, trace and block packets, and simulate networks.
 ///
 /// Captures are in pcap or pcapng format, from files or pipes.
 #[derive(clap::Args)]

@@ -1,0 +1,97 @@
+//! The messages of private counts as files: shapes, questions and answers, and the lists of keys
+//! that they need.
+
+use super::{check_category, check_writable, explain_exists};
+use crate::args::headings;
+use crate::input::{check_not_output, name, open_raw, open_whole_lines};
+use crate::pipeline;
+use anyhow::{Context, Result, bail};
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use umbel::AnyCount;
+use umbel::file::{self, Placing};
+use umbel::hash::KeyRing;
+use umbel::kind::Category;
+use umbel::space_code::private::{HashedKey, Message, PublicShape, Universe, is_message, public_seed};
+
+/// The largest file that is read as a message: an answer for ten million keys.
+const MAX_MESSAGE_BYTES: u64 = 1 << 30;
+
+/// Where a message goes.
+#[derive(clap::Args)]
+pub struct MessageTarget {
+    /// Write the message to FILE
+    #[arg(short, long, value_name = "FILE", help_heading = headings::OUTPUT)]
+    output: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(short, long, help_heading = headings::OUTPUT)]
+    force: bool,
+}
+
+impl MessageTarget {
+    /// Returns the path of the file, if one is given. Fails early if it could not be written later,
+    /// or if it is one of the inputs.
+    pub fn check<'a>(&self, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<Option<&Path>> {
+        let Some(path) = self.output.as_deref() else { return Ok(None) };
+        check_not_output(&inputs.into_iter().cloned().collect::<Vec<_>>(), path)?;
+        check_writable(path, self.force)?;
+        Ok(Some(path))
+    }
+
+    /// Writes a message.
+    pub fn save(&self, path: &Path, message: &Message) -> Result<()> {
+        let placing = Placing { create_new: !self.force, ..Placing::default() };
+        let saved = file::save_bytes(path, &message.to_bytes(), placing);
+        saved.map(drop).map_err(|error| explain_exists(error, path))
+    }
+}
+
+/// Reads a message; returns `None` if the file is something else.
+pub fn read_message(path: &Path) -> Result<Option<Message>> {
+    let name = name(path);
+    let failed = || format!("cannot read {name}");
+    let mut bytes = Vec::new();
+    let mut file = open_raw(path)?.take(MAX_MESSAGE_BYTES);
+    file.by_ref().take(8).read_to_end(&mut bytes).with_context(failed)?;
+    if !is_message(&bytes) {
+        return Ok(None);
+    }
+    file.read_to_end(&mut bytes).with_context(failed)?;
+    Message::from_bytes(&bytes).map(Some).with_context(|| format!("cannot use {name}"))
+}
+
+/// Loads a multiset that others may ask for counts: its hash has no secret.
+pub fn load_public(path: &Path) -> Result<AnyCount> {
+    // A missing secret would be reported first, but adding it would not help.
+    let info = file::inspect(path)?;
+    check_category(path, info.kind, Category::Multiset)?;
+    if info.hash.is_some_and(|hash| public_seed(hash).is_err()) {
+        bail!(
+            "{} was built with a secret, without which nobody can ask for a key: those who have it can use \
+             `umbel count get`; to be asked by others, build it with --hash fast",
+            path.display()
+        );
+    }
+    Ok(AnyCount::try_from(file::load(path, &KeyRing::new())?.filter)?)
+}
+
+/// Reads a list of keys, one in each line.
+pub fn read_universe(path: &Path, shape: &PublicShape) -> Result<Universe> {
+    let mut keys: Vec<HashedKey> = Vec::new();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    pipeline::run(
+        open_whole_lines(&[path.to_owned()])?,
+        threads,
+        |_, records| {
+            let lines = (0..records.key_count()).map(|line| records.record(line).1);
+            Ok(lines.map(|line| shape.hash_key(line)).collect::<Vec<_>>())
+        },
+        |more, _| {
+            keys.extend(more);
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    Ok(keys.into_iter().collect())
+}
