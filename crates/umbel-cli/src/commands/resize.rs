@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use umbel::AnyFilter;
 use umbel::kind::Category;
 
-/// Resize a quotient filter without its keys, to make room or to save memory.
+/// Make room in a quotient filter, or shrink it, without its keys.
 ///
 /// The filter keeps the fingerprints of its keys, so each key raises the rate as much as before:
 /// `umbel info` reports the rate of N keys. The number of slots doubles or halves until N keys fill

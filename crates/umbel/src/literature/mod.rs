@@ -122,6 +122,9 @@ pub enum Family {
     /// The seeds are a weak source of independence: on a key of four bytes a seed only flips fixed
     /// bits ahead of the last mixing steps. Positions of such keys coincide slightly more often
     /// than by chance.
+    /// On shorter keys a seed acts like another key, so that short keys share most of their
+    /// positions: their rate is far above the planned one, and the estimated number of keys is far
+    /// too low.
     Murmur2,
     /// `MurmurHash3_x86_32` with the seeds 0 .. k-1, mod m.
     Murmur3,

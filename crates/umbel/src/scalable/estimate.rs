@@ -41,9 +41,9 @@ impl Scalable {
         let estimate = match self.head.inserted {
             Some(inserted) => {
                 let taken = self.links().fold(0, |taken: u64, link| taken.saturating_add(link.keys));
-                Some(self.from_counts(&reported).within(taken, Some(inserted)))
+                Some(self.count_by_taken(&reported).within(taken, Some(inserted)))
             }
-            None => self.from_bits(stages, &reported),
+            None => self.count_by_bits(stages, &reported),
         };
         match estimate.filter(|estimate| estimate.value.is_finite() && estimate.standard_error.is_finite()) {
             Some(estimate) => Cardinality::Estimated(estimate),
@@ -52,7 +52,7 @@ impl Scalable {
     }
 
     /// Estimates the keys from the number that each stage took.
-    fn from_counts(&self, reported: &Reported) -> Estimate {
+    fn count_by_taken(&self, reported: &Reported) -> Estimate {
         let before = std::iter::once(&0.0).chain(&reported.shares);
         let links = self.links().zip(before.zip(&reported.shares));
         let offered: Offered = links.map(|(link, (before, after))| link.offered(*before, *after)).sum();
@@ -61,7 +61,7 @@ impl Scalable {
 
     /// Estimates the keys from the bits of the stages, which may have keys in common. A stage has
     /// the bits of all keys that came to it, and only older stages have kept keys from it.
-    fn from_bits(&self, stages: &[Stats], reported: &Reported) -> Option<Estimate> {
+    fn count_by_bits(&self, stages: &[Stats], reported: &Reported) -> Option<Estimate> {
         let before = std::iter::once(&0.0).chain(&reported.shares);
         let (mut keys, mut variance, mut largest) = (0.0, 0.0, 0.0f64);
         for ((link, stage), dropped) in self.links().zip(stages).zip(before) {
