@@ -17,7 +17,7 @@
 //! | [`similarity`] | How much do two documents have in common? | a known error of the estimate |
 //! | [`vault`] | Which encrypted files contain a word? | decrypting a file in vain |
 //!
-//! Three modules serve the others: [`content`] recognises the format of a file and decompresses it,
+//! Four modules serve the others: [`content`] recognises the format of a file and decompresses it,
 //! [`tokens`] splits text into words, [`lines`] reads lines that may be secret and wipes them, and
 //! [`near_names`] finds names that resemble a wrong one.
 //!

@@ -210,7 +210,7 @@ fn read(list: &str, said: Option<Lists>, form: Form, least: u64) -> Result<(u64,
 fn lists_of_hashes_are_recognised_and_rare_hashes_skipped() {
     let listed = [("password", 9), ("qwerty", 7), ("rare", 1), ("cafe\u{301}", 5)];
     let list: String =
-        listed.iter().map(|(word, count)| format!("{}:{count}\r\n", hex(&sha1(word.as_bytes())))).collect();
+        listed.iter().map(|(word, count)| format!("{}:{count}\r\n", hex(sha1(word.as_bytes())))).collect();
     let holds = |list: &str| List::open(list.as_bytes(), None).unwrap().holds();
     assert_eq!(holds(&list), Lists::Hashes(Algorithm::Sha1));
     assert_eq!(holds(&list.to_ascii_lowercase()), Lists::Hashes(Algorithm::Sha1));
@@ -243,7 +243,7 @@ fn lists_of_hashes_are_recognised_and_rare_hashes_skipped() {
     // Words in a filter of hashes are hashed, in both forms if they differ.
     assert_eq!(read("password\ncafe\u{301}\n", None, Form::Sha1, 0).unwrap().1.len(), 3);
     assert_eq!(read(&list, Some(Lists::Words), Form::Words, 0).unwrap().0, 4);
-    let hash = hex(&sha1(b"x"));
+    let hash = hex(sha1(b"x"));
     for invalid in
         ["", ":5", "5BAA6", &hash[1..], &format!("{hash}0"), &format!("{hash}:"), &format!("{hash}:-1")]
     {
@@ -263,7 +263,7 @@ fn ntlm_hashes_are_md4_of_utf_16() {
         ("Gr\u{fc}\u{df}e", "2816114083C3D8E78CFA2BDB9CDE7AE6"),
         ("\u{1f511}", "5F7B3FF474E4237AFD6A078F3C4D8632"),
     ] {
-        assert_eq!(hex(&*ntlm(word.as_bytes())), expected, "{word}");
+        assert_eq!(hex(ntlm(word.as_bytes())), expected, "{word}");
     }
 }
 
@@ -271,7 +271,7 @@ fn ntlm_hashes_are_md4_of_utf_16() {
 fn lists_of_ntlm_hashes_find_their_words_weak_in_every_form() {
     let listed = ["password", "qwerty", "cafe\u{301}", "Stra\u{df}e"];
     let lines =
-        listed.iter().zip(1..).map(|(word, count)| format!("{}:{count}\n", hex(&*ntlm(word.as_bytes()))));
+        listed.iter().zip(1..).map(|(word, count)| format!("{}:{count}\n", hex(ntlm(word.as_bytes()))));
     let list: String = lines.collect();
     assert_eq!(List::open(list.as_bytes(), None).unwrap().holds(), Lists::Hashes(Algorithm::Ntlm));
     let (count, digests) = read(&list, None, Form::Ntlm, 2).unwrap();
@@ -317,7 +317,7 @@ fn hashes_of_both_algorithms_are_never_mixed() {
 
 /// Returns a list of this many hashes, sorted by hash or unsorted.
 fn leaked(count: u32, sorted: bool) -> Vec<String> {
-    let line = |word: u32| format!("{}:{}", hex(&sha1(&word.to_le_bytes())), word % 7 + 1);
+    let line = |word: u32| format!("{}:{}", hex(sha1(&word.to_le_bytes())), word % 7 + 1);
     let mut lines: Vec<String> = (0..count).map(line).collect();
     if sorted {
         lines.sort_unstable();
