@@ -40,10 +40,9 @@ mod exceptions;
 mod patterns;
 mod text;
 
-pub use patterns::Patterns;
-
 use crate::{Error, Result};
 use exceptions::{Answer, Exceptions, List};
+use patterns::Patterns;
 use std::fmt;
 use std::ops::AddAssign;
 use std::str::FromStr;

@@ -23,7 +23,7 @@ use std::ops::Range;
 
 /// The patterns of a language.
 #[derive(Debug)]
-pub struct Patterns {
+pub(super) struct Patterns {
     /// The letters of all patterns, one after the other.
     letters: Vec<u8>,
     /// The digits of all patterns, one after the other, each with its offset in the letters of its
@@ -42,7 +42,7 @@ struct Pattern {
 
 impl Patterns {
     /// Parses patterns, one per line. Lines that start with `%` are comments.
-    pub(super) fn parse(text: &str) -> Patterns {
+    pub fn parse(text: &str) -> Patterns {
         let mut patterns = Patterns { letters: Vec::new(), digits: Vec::new(), sorted: Vec::new() };
         for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('%')) {
             let starts = [patterns.letters.len(), patterns.digits.len()];
@@ -68,7 +68,7 @@ impl Patterns {
 
     /// Returns the largest digit before each byte of a word in lower case, from the patterns of at
     /// most `max_letters` letters. The end of the word counts as a letter.
-    pub(super) fn digits(&self, word: &str, max_letters: usize) -> Vec<u8> {
+    pub fn digits(&self, word: &str, max_letters: usize) -> Vec<u8> {
         let marked = [b".", word.as_bytes(), b"."].concat();
         let mut largest = vec![0; marked.len() + 1];
         for start in 0..marked.len() {

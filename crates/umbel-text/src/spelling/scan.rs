@@ -37,18 +37,27 @@ const SAMPLE_BYTES: usize = 8 << 10;
 ///
 /// Fails if the reader fails, or if the text has a zero byte near its start and so is binary.
 pub fn each_word<B>(
-    text: impl BufRead,
+    mut text: impl BufRead,
     addresses: bool,
     mut found: impl FnMut(Word<'_>) -> ControlFlow<B>,
 ) -> io::Result<(Passed, Option<B>)> {
     let mut scan = Scan { addresses, line: 1, column: 1, passed: Passed::default() };
+    let check_text = |bytes: &[u8]| match memchr::memchr(0, bytes) {
+        Some(_) => Err(io::Error::new(ErrorKind::InvalidData, "it is binary, and has no words")),
+        None => Ok(()),
+    };
+    // Check the bytes at hand first, so that no word of a binary file is reported.
+    let ready = text.fill_buf().or_else(|error| match error.kind() {
+        ErrorKind::Interrupted => Ok(&[][..]),
+        _ => Err(error),
+    })?;
+    check_text(ready)?;
     let mut seen = 0;
     let end = each_line(text, |line| {
-        if seen < SAMPLE_BYTES && memchr::memchr(0, line).is_some() {
-            return ControlFlow::Break(Err(io::Error::new(
-                ErrorKind::InvalidData,
-                "it is binary, and has no words",
-            )));
+        if seen < SAMPLE_BYTES
+            && let Err(error) = check_text(line)
+        {
+            return ControlFlow::Break(Err(error));
         }
         seen += line.len();
         scan.line(line, &mut found).map_break(Ok)

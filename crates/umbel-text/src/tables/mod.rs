@@ -31,9 +31,9 @@
 //! ```
 //!
 //! With T tables and a rate of p, a lookup of an absent key reads T p tables instead of T. A lookup
-//! of a key in one table reads 1 + p times the number of newer tables. [`Store::history`], which
-//! has to consult all tables, reads 1 + (T - 1) p. [`share`] computes the best division of memory
-//! among tables of different sizes.
+//! of a key in one table reads 1 + p times the number of newer tables. [`Reader::history`],
+//! which has to consult all tables, reads 1 + (T - 1) p. [`share`] computes the best division of
+//! memory among tables of different sizes.
 //!
 //! # Durability
 //!
