@@ -97,7 +97,7 @@ fn questions_that_reveal_too_much_are_refused() {
     shell.run("count ask --cover 100 --universe list shape stranger -o q").failed(&[
         "stranger",
         "list",
-        "stand out",
+        "would stand out among the keys of the list",
     ]);
     shell.run("count ask store host7").failed(&["--cover"]);
     shell.run("count ask --cover 0 store host7").refused(&[]);

@@ -57,8 +57,8 @@ umbel map build -o countries.umbel addresses.tsv
 umbel map build --mutable --values free,taken -o seats.umbel seats.tsv
 umbel table put prices prices.tsv
 umbel count build -n 1e5 -o hosts.umbel hosts.txt
-umbel count answer --shape hosts.umbel -o hosts.shape
-umbel count ask --cover 5 --universe hosts.txt hosts.shape 192.0.2.7 -o question
+umbel count answer --shape hosts.umbel -o shape
+umbel count ask --cover 5 --universe hosts.txt shape 192.0.2.7 -o question
 umbel count answer hosts.umbel question -o answer
 umbel distinct -o monday.umbel monday.txt
 umbel distinct -o tuesday.umbel tuesday.txt

@@ -18,8 +18,8 @@ use umbel::space_code::private::{Answer, Message, PublicShape};
 /// and the number of keys.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  umbel count answer --shape hosts.umbel -o new.shape
-  umbel count answer hosts.umbel question -o reply")]
+  umbel count answer --shape hosts.umbel -o shape
+  umbel count answer hosts.umbel question -o answer")]
 pub struct Args {
     /// Multiset to answer from
     #[arg(value_name = "MULTISET")]

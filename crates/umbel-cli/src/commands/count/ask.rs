@@ -33,7 +33,7 @@ use umbel::space_code::private::{Answer, HashedKey, Message, PublicShape, Questi
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel count ask --cover 1000 hosts.umbel 192.0.2.7
-  umbel count ask --cover 50 --universe hosts.txt hosts.shape 192.0.2.7 -o question
+  umbel count ask --cover 50 --universe hosts.txt shape 192.0.2.7 -o question
   umbel count ask answer 192.0.2.7")]
 pub struct Args {
     /// Multiset, its shape, or the answer to a question
