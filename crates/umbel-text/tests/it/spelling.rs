@@ -299,3 +299,14 @@ fn a_filter_alone_recognises_words_but_cannot_suggest() {
     assert!(known.suggest("brwon", 5).words.is_empty());
     assert_eq!(known.suggest("umble", 5).words, ["umbel"], "but it can suggest the further words");
 }
+
+#[test]
+fn no_word_of_a_binary_file_is_reported() {
+    let mut words = 0;
+    let error = each_word(&b"first line\nsecond line\nthe third has a \0\n"[..], false, |_| {
+        words += 1;
+        ControlFlow::<()>::Continue(())
+    });
+    assert!(error.unwrap_err().to_string().contains("binary"));
+    assert_eq!(words, 0);
+}
