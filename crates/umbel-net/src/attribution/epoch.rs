@@ -8,7 +8,8 @@ use crate::payload::{PayloadFilter, Scheme};
 use crate::{Error, Result};
 use std::sync::OnceLock;
 use umbel::internals::TILE;
-use umbel::sizing::Given;
+use umbel::sizing::{self, Given};
+use umbel::spec::plan;
 use umbel::{AnyFilter, Digest, Hasher, Kind, Spec};
 
 /// A description of an epoch.
@@ -148,6 +149,23 @@ pub(super) struct Records {
     pub payloads: Vec<Digest>,
 }
 
+/// Returns the settings of a filter of `m` bits for `n` records.
+///
+/// A filter stores the rate that it is planned for. For a standard filter, epochs have always stored
+/// that of the classic formula, which is a little too low for small filters. It is stated here, so
+/// that the same packets make the same bytes in every version.
+fn spec(kind: Kind, m: u64, n: u64) -> Result<Spec> {
+    let given = Given { m: Some(m), n: Some(n), ..Given::default() };
+    let spec = Spec::from_given(given)?;
+    let plan = plan(kind, &spec)?;
+    if plan.kind != Kind::Standard {
+        return Ok(spec);
+    }
+    let p = sizing::rate::classic(m, n, plan.hashes)?;
+    // A rate below what digests can tell apart cannot be asked for.
+    Ok(Spec::from_given(Given { p: Some(p), ..given }).unwrap_or(spec))
+}
+
 impl Epoch {
     pub(super) fn build(
         about: EpochInfo,
@@ -165,8 +183,7 @@ impl Epoch {
             // A blocked filter sets eight bits for each record, which is too many with fewer than
             // eight bits per record.
             let kind = if m < 8 * n { Kind::Standard } else { Kind::Blocked };
-            let given = Given { m: Some(m), n: Some(n), ..Given::default() };
-            let mut filter = AnyFilter::build(kind, &Spec::from_given(given)?.with_hasher(hasher.clone()))?;
+            let mut filter = AnyFilter::build(kind, &spec(kind, m, n)?.with_hasher(hasher.clone()))?;
             records.chunks(TILE).try_for_each(|tile| filter.insert_tile(tile))?;
             Ok::<_, Error>(filter)
         };
