@@ -175,14 +175,16 @@ fn predicted_and_current_rates_match_the_measured_one() {
             let keys = Keys::of_build(build);
             let spec = Spec::new(1000, 0.02).unwrap().with_hasher(Hasher::fast(build));
             let mut filter = Scalable::build(&spec).unwrap();
-            fill_to(&mut filter, keys, &mut 0, size);
+            // Some of the inserted keys were mistaken for members; the estimate includes them.
+            let mut inserted = 0;
+            fill_to(&mut filter, keys, &mut inserted, size);
             found += filter.contains_batch(&keys.strangers(questions)).count();
             let stats = filter.stats();
             of_the_bits += stats.rate_now / builds as f64;
             predicted = filter.predicted_rate(size).unwrap();
             let estimate = stats.estimate.estimate().unwrap();
             assert!(
-                (estimate.value - size as f64).abs() <= 5.0 * estimate.standard_error,
+                (estimate.value - inserted as f64).abs() <= 5.0 * estimate.standard_error,
                 "{size} {estimate}"
             );
         }
