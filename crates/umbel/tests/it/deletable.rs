@@ -507,7 +507,7 @@ fn plans_include_the_collision_bits() {
         assert_eq!((planned.bits, planned.stored_bits), (240, 240));
         assert_eq!((filter.sections()[0].1.words().len(), filter.regions()), (8, 24));
         assert_eq!(filter.params()[0], bits);
-        let expected = rate::classic(bits, planned.capacity, planned.hashes).expect("valid");
+        let expected = rate::expected(bits, planned.capacity, planned.hashes).expect("valid");
         assert!(planned.rate == expected && planned.rate <= planned.rate_asked, "{planned:?}");
     }
 }
