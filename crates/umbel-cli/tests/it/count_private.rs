@@ -25,6 +25,9 @@ fn the_counts_are_those_of_count_get() {
     let expected = shell.pipe("count get store", keys.join("\n") + "\n").ok().text().to_owned();
     let answer = shell.run("count ask --cover 100 store host7 host8 host1999 nobody").code(0);
     assert_eq!(answer.text(), expected);
+    let likely = shell.pipe("count get --estimator mle store", "host7\nhost8\n").ok().text().to_owned();
+    let asked = shell.run("count ask --cover 100 --estimator mle store host7 host8").code(0);
+    assert!(likely != expected && asked.text() == likely, "{likely}");
     // At least as many as wished, and fewer than twice as many, for each of four keys.
     let [classes, of_classes, fit, keys] = numbers(&answer.stderr)[..] else { panic!("{}", answer.stderr) };
     assert!(classes <= 4 && of_classes == 16, "{}", answer.stderr);

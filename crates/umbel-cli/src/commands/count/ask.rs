@@ -55,6 +55,9 @@ pub struct Args {
     #[command(flatten)]
     target: MessageTarget,
 
+    #[command(flatten)]
+    estimator: get::EstimatorArg,
+
     /// Print the counts and what the question reveals as JSON
     #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
@@ -101,8 +104,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 impl Args {
     /// Prints the counts of the keys that the answer has, and what the question revealed.
     fn print(&self, answer: &Answer, asked: Option<&Asked>) -> Result<ExitCode> {
-        let counts: Vec<(&[u8], Option<Multiplicity>)> =
-            self.keys.iter().map(|key| (key.as_bytes(), answer.count(key.as_bytes()))).collect();
+        let estimator = self.estimator.estimator;
+        let counts: Vec<(&[u8], Option<Multiplicity>)> = self
+            .keys
+            .iter()
+            .map(|key| (key.as_bytes(), answer.estimate(key.as_bytes(), estimator)))
+            .collect();
         if self.json {
             let counts: Vec<Value> = counts.iter().map(|(key, count)| to_json(key, count.as_ref())).collect();
             output::json(&json!({ "counts": counts, "revealed": asked.map(Asked::to_json) }))?;

@@ -36,6 +36,17 @@ pub struct Args {
     #[command(flatten)]
     secrets: Secrets,
 
+    #[command(flatten)]
+    estimator: EstimatorArg,
+
+    /// Print each line as soon as it is looked up, not only when the input pauses
+    #[arg(long, help_heading = headings::OUTPUT)]
+    line_buffered: bool,
+}
+
+/// The option for the rule that turns the groups found into a count.
+#[derive(clap::Args)]
+pub struct EstimatorArg {
     /// Estimate from the groups found: mve is the number of recordings for which they are the mean,
     /// mle the most likely one, a whole number of recordings on the level that is read
     #[arg(
@@ -45,11 +56,7 @@ pub struct Args {
         value_parser = names::estimator(),
         help_heading = headings::OUTPUT
     )]
-    estimator: Estimator,
-
-    /// Print each line as soon as it is looked up, not only when the input pauses
-    #[arg(long, help_heading = headings::OUTPUT)]
-    line_buffered: bool,
+    pub estimator: Estimator,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -66,7 +73,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// Returns the number of keys that may have been recorded, and the output for all of them.
 fn query(args: &Args, counts: &Mapped, records: &Records) -> Result<(u64, Vec<u8>)> {
-    let answers = counts.estimate_batch(&records.keys()?, args.estimator)?;
+    let answers = counts.estimate_batch(&records.keys()?, args.estimator.estimator)?;
     let mut out = Vec::new();
     for (key, count) in answers.iter().enumerate() {
         args.input.print_with(records, key, &mut out, |out| print_count(count, out));
