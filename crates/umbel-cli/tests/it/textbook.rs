@@ -216,7 +216,7 @@ fn the_bits_of_a_map_determine_its_rate() {
         assert!((18_000.0..=20_000.0).contains(&number(&facts, "bits")), "{facts}");
         let plan = format!("plan --json --kind {kind} --values 0..4 -n 1000 -m 20k");
         assert_eq!(shell.run(&plan).ok().json()["built_bits"], facts["bits"], "{kind}");
-        assert!(number(&facts, "fpr_target") < 0.001, "{facts}");
+        assert!(number(&facts, "fpr_target") < 0.002, "{facts}");
     }
     let few = shell.pipe("map build --values 0..4 -m 2k -p 1% -o g", &pairs);
     few.refused(&["m = 2000", "at least", "1000 keys"]);

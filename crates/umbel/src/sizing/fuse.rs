@@ -11,7 +11,7 @@
 //! * T. M. Graf and D. Lemire. *Xor filters: faster and smaller than Bloom and cuckoo filters.* ACM
 //!   Journal of Experimental Algorithmics 25, 2020. `GL20`
 
-use super::check;
+use super::{Decimal, check};
 use crate::{Error, Result};
 
 /// The shortest fingerprint, in bits.
@@ -36,7 +36,7 @@ pub fn bits_for(p: f64) -> Result<u32> {
     (MIN_FINGERPRINT_BITS..=MAX_FINGERPRINT_BITS).find(fits).ok_or_else(|| {
         Error::parameter(
             "p",
-            p,
+            Decimal(p),
             format!(
                 "at least 2^-{MAX_FINGERPRINT_BITS}: fingerprints have at most {MAX_FINGERPRINT_BITS} bits"
             ),
