@@ -726,7 +726,7 @@ fn invalid_parameters_are_refused() {
     assert!(SpaceCode::with_capacity(1, 1.0).is_err() && SpaceCode::with_capacity(1, f64::NAN).is_err());
     let given = Given { n: Some(1000), p: Some(0.01), k: Some(7), ..Given::default() };
     let error = SpaceCode::build(&Spec::from_given(given).unwrap()).unwrap_err();
-    assert!(error.to_string().contains("left open"), "{error}");
+    assert!(error.to_string().contains("left out"), "{error}");
     for given in [
         Given { n: Some(1000), ..Given::default() },
         Given { n: Some(1000), m: Some(64), ..Given::default() },
