@@ -48,7 +48,7 @@ pub struct Args {
     #[command(flatten)]
     size: SizeArgs,
 
-    /// Kind of filter [default: blocked, or standard if -k is given]
+    /// Kind of filter [default: blocked, or standard below 64 KiB or with -k]
     #[arg(long, value_parser = names::set_kind(), help_heading = headings::FILTER)]
     kind: Option<Kind>,
 

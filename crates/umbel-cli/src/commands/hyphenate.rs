@@ -18,9 +18,9 @@ use umbel_text::hyphenation::{Counts, Hyphenator, Language};
 /// in 1970. The rules are the patterns of TeX.
 ///
 /// All other bytes are copied as they are: white space, line ends, and bytes that are not UTF-8.
-/// Words with digits, underscores or hyphens, web addresses, file names and paths are left alone. A
-/// word is broken after at least two letters, and before at least three in English and two in
-/// German.
+/// Words with digits, underscores or hyphens, web addresses, file names and absolute paths are left
+/// alone. A word is broken after at least two letters, and before at least three in English and two
+/// in German.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel hyphenate letter.txt
@@ -43,7 +43,8 @@ pub struct Args {
     )]
     lang: Language,
 
-    /// Break the words in FILE as it says, one per line, such as ta-ble (repeatable)
+    /// Break the words in FILE at its hyphens, but never closer to an end of the word than the
+    /// language allows; one word per line, such as ta-ble (repeatable)
     #[arg(short, long, value_name = "FILE", help_heading = headings::INPUT)]
     exceptions: Vec<PathBuf>,
 

@@ -20,8 +20,8 @@ use umbel::{Kind, Plan, Spec};
 /// number determine the rate, it is 1%. With the same options, `umbel build` makes exactly this
 /// filter. Bits by the formula are rounded up to whole words, so that the filter can be folded, and
 /// both numbers are printed if they differ; bits that are given with -m are kept. The kind is
-/// blocked, or standard if -k is given, since the blocked kind uses multiples of eight hash
-/// functions.
+/// blocked; it is standard below 64 KiB, where the rate of a blocked filter varies too much, and if
+/// -k is given, since the blocked kind uses multiples of eight hash functions.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel plan -n 1e9 -p 0.1%               # the memory of a billion keys
@@ -105,8 +105,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("--values is for maps: add --kind bloomier, or leave it out");
     }
     options.bloomier.largest = args.values;
-    let plan = args.planned(kind, &options)?;
-    let mut report = PlanReport::new(&plan, &options)?;
+    let (plan, mut report) = args.planned(kind, &options)?;
     if args.formulas {
         if !matches!(plan.kind, Kind::Standard | Kind::Literature) {
             bail!("--formulas is for the kind standard, whose rate they give: leave --kind {kind} out");
@@ -136,7 +135,7 @@ fn with_options(numbers: &[String]) -> String {
 
 impl Args {
     /// Plans a filter of any kind.
-    fn planned(&self, kind: Kind, options: &KindOptions) -> Result<Plan> {
+    fn planned(&self, kind: Kind, options: &KindOptions) -> Result<(Plan, PlanReport)> {
         let keys = self.capacity.or_else(|| window_keys(kind, options));
         let given = self.size.given(keys, self.fpr, default_rate(kind, options));
         if given.n.is_none() && given.m.is_none() {
@@ -145,14 +144,18 @@ impl Args {
             );
         }
         let spec = Spec::from_given(given)?.with_policy(self.policy).with_options(options.clone());
-        if kind != Kind::Literature {
-            return Ok(plan(kind, &spec)?);
-        }
-        // The kind literature is a standard filter with other hashes, and with exactly the bits of
-        // the formula.
-        let mut plan = plan(Kind::Standard, &spec)?;
-        (plan.kind, plan.stored_bits) = (kind, plan.bits);
-        Ok(plan)
+        let plan = match kind {
+            // The kind literature is a standard filter with other hashes, and with exactly the bits
+            // of the formula.
+            Kind::Literature => {
+                let mut plan = plan(Kind::Standard, &spec)?;
+                (plan.kind, plan.stored_bits) = (kind, plan.bits);
+                plan
+            }
+            _ => plan(kind, &spec)?,
+        };
+        let report = PlanReport::new(&plan, &spec)?;
+        Ok((plan, report))
     }
 }
 
@@ -207,7 +210,14 @@ fn describe(plan: &Plan, report: &PlanReport, asked: Kind) -> Rows {
             Kind::Bloomier | Kind::BloomierMutable => {
                 format!("{} of keys that are not in the map get a value", percent(plan.rate))
             }
-            _ => format!("{} predicted at capacity", percent(plan.rate)),
+            _ => {
+                // More bits than the formula asks for matter in small filters only.
+                let built = match report.built_fpr / plan.rate {
+                    ratio if (ratio - 1.0).abs() < 0.01 => String::new(),
+                    _ => format!("; {} with the bits that are built", percent(report.built_fpr)),
+                };
+                format!("{} predicted at capacity{built}", percent(plan.rate))
+            }
         },
     );
     if let Some(share) = report.deletability {
@@ -220,12 +230,7 @@ fn describe(plan: &Plan, report: &PlanReport, asked: Kind) -> Rows {
 }
 
 fn compare(args: &Args, options: &KindOptions) -> Result<ExitCode> {
-    let report = |kind| {
-        let plan = args.planned(kind, options)?;
-        let report = PlanReport::new(&plan, options)?;
-        Ok::<_, anyhow::Error>((plan, report))
-    };
-    let plans: Vec<_> = kinds_of(Category::Set).map(|kind| (kind, report(kind))).collect();
+    let plans: Vec<_> = kinds_of(Category::Set).map(|kind| (kind, args.planned(kind, options))).collect();
     if let [(_, Err(first)), ..] = &plans[..]
         && plans.iter().all(|(_, plan)| plan.is_err())
     {

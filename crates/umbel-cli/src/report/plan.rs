@@ -3,10 +3,9 @@
 use super::{Columns, percent};
 use serde::Serialize;
 use std::fmt;
-use umbel::kind::Capabilities;
+use umbel::kind::{Capabilities, Category};
 use umbel::sizing::{deletable, rate};
-use umbel::spec::KindOptions;
-use umbel::{Kind, Plan, Result};
+use umbel::{AnyFilter, Kind, Plan, Result, Spec};
 
 /// The report of a plan, as `umbel plan` prints it, with the names that scripts rely on.
 #[derive(Debug, Serialize)]
@@ -19,8 +18,10 @@ pub struct PlanReport {
     pub built_bits: u64,
     pub hashes: u32,
     pub bytes: u64,
-    /// The predicted rate at capacity.
+    /// The predicted rate at capacity, with `bits`.
     pub fpr: f64,
+    /// The predicted rate at capacity of the filter that is built, with `built_bits`.
+    pub built_fpr: f64,
     pub fpr_target: f64,
     pub bits_per_key: f64,
     pub lines_touched: u32,
@@ -61,8 +62,9 @@ pub struct Abilities {
 }
 
 impl PlanReport {
-    /// Describes a plan that was made with these options.
-    pub fn new(plan: &Plan, options: &KindOptions) -> Result<PlanReport> {
+    /// Describes a plan that was made with these settings.
+    pub fn new(plan: &Plan, spec: &Spec) -> Result<PlanReport> {
+        let options = spec.options();
         let region_bits = options.deletable.region_bits;
         let deletability = (plan.kind == Kind::Deletable).then(|| {
             let bits = deletable::filter_bits(plan.bits, region_bits)?;
@@ -76,6 +78,7 @@ impl PlanReport {
             hashes: plan.hashes,
             bytes: plan.bytes,
             fpr: plan.rate,
+            built_fpr: built_rate(plan, spec)?,
             fpr_target: plan.rate_asked,
             bits_per_key: plan.bits as f64 / plan.capacity as f64,
             lines_touched: plan.lines_touched,
@@ -84,6 +87,19 @@ impl PlanReport {
             formulas: None,
         })
     }
+}
+
+/// The largest filter that is built to predict its rate. In a larger one, a few bits more make no
+/// difference.
+const MAX_TRIED_BYTES: u64 = 64 << 10;
+
+/// Returns the rate of the filter that is built, whose bits are rounded up to whole words.
+fn built_rate(plan: &Plan, spec: &Spec) -> Result<f64> {
+    let is_rounded = plan.stored_bits != plan.bits && plan.bytes <= MAX_TRIED_BYTES;
+    if !is_rounded || plan.kind.category() != Category::Set || plan.kind.capabilities().fixed {
+        return Ok(plan.rate);
+    }
+    AnyFilter::build(plan.kind, spec)?.predicted_rate(plan.capacity)
 }
 
 impl FormulaReport {

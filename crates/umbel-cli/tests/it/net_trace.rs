@@ -99,8 +99,12 @@ fn only_pages_around_the_time_of_the_packet_are_asked() {
     // The packet was recorded at 1700000000, and captured at the same time.
     let hour_later = "--at R4 --time 2023-11-14T23:13:20Z";
     ask(&shell, 0, "--at R4 --within 1s").code(0);
-    let answer = ask(&shell, 0, hour_later).code(1);
-    assert!(answer.stderr.contains("R4 recorded nothing from 2023-11-14T23:12:20"), "{}", answer.stderr);
+    // Whether it forwarded the packet is not known then, which is not the answer "no".
+    ask(&shell, 0, hour_later).refused(&[
+        "R4 recorded nothing from 2023-11-14T23:12:20",
+        "--time",
+        "--within",
+    ]);
     ask(&shell, 0, &format!("{hour_later} --within 2h")).code(0);
     ask(&shell, 0, "--at R4 --time 1700000059").code(0);
     ask(&shell, 0, "--at R4 --time yesterday").refused(&["a time such as"]);

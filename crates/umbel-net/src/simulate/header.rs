@@ -1,7 +1,7 @@
 //! Traceback by filters in headers on a network: packets between random nodes, and the routers that
 //! the victim finds.
 
-use super::{Comparison, Hops, LinkUse, Pairs, check, for_bits};
+use super::{Comparison, Hops, LinkUse, Pairs, check, check_trials, for_bits};
 use crate::loops::weight;
 use crate::mask::Mask;
 use crate::random::Random;
@@ -256,6 +256,7 @@ impl Example {
 /// Fails if the network has no links, or a parameter is out of range.
 pub fn run(graph: &Graph, options: &Options) -> Result<Report> {
     check(graph)?;
+    check_trials("packets", options.packets)?;
     for (name, k) in [("k0", options.k0), ("k1", options.k1)] {
         if !(1..=MAX_FUNCTIONS).contains(&k) {
             return Err(Error::parameter(name, k, format!("a number from 1 to {MAX_FUNCTIONS}")));

@@ -1,7 +1,7 @@
 //! Icarus on a network: packets on their shortest paths, and packets in loops that routers cause
 //! when they disagree.
 
-use super::{Comparison, Hops, LinkUse, Pairs, check, for_bits};
+use super::{Comparison, Hops, LinkUse, Pairs, check, check_trials, for_bits};
 use crate::loops::{Allowance, Header, Interface, Verdict, dropped, weight};
 use crate::random::Random;
 use crate::topology::Graph;
@@ -212,6 +212,7 @@ pub struct Passage {
 /// Fails if the network has no links, or a parameter is out of range.
 pub fn run(graph: &Graph, options: &Options) -> Result<Report> {
     check(graph)?;
+    check_trials("packets", options.packets)?;
     let Allowance { failures, reprieves } = options.allowance;
     for (name, value) in [("failures", failures), ("reprieves", reprieves)] {
         if value > MAX_ALLOWANCE {

@@ -153,6 +153,17 @@ fn check(graph: &Graph) -> Result<()> {
     Err(Error::Topology { path: PathBuf::new(), line: None, problem })
 }
 
+/// The largest number of packets or queries, which take a few minutes.
+pub const MAX_TRIALS: u64 = 100_000_000;
+
+/// Fails if there would be nothing to count, or no end in sight.
+fn check_trials(name: &'static str, trials: u64) -> Result<()> {
+    if (1..=MAX_TRIALS).contains(&trials) {
+        return Ok(());
+    }
+    Err(Error::parameter(name, trials, format!("a number from 1 to {MAX_TRIALS}")))
+}
+
 /// Packets between random nodes. Nodes without links neither send nor receive.
 struct Pairs<'a> {
     graph: &'a Graph,

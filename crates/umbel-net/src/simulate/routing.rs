@@ -1,6 +1,6 @@
 //! Routing by attenuated filters on a network: documents on all nodes, and queries for them.
 
-use super::{Comparison, Hops, LinkUse, check};
+use super::{Comparison, Hops, LinkUse, check, check_trials};
 use crate::random::Random;
 use crate::routing::{Document, FilterShape, Lookup, Network, reach};
 use crate::topology::Graph;
@@ -240,6 +240,7 @@ fn bits_below(end: u32) -> u32 {
 /// Returns the bytes of all filters, or fails if they or the documents are too many.
 fn check_size(graph: &Graph, options: &Options) -> Result<u64> {
     let Options { shape, documents, .. } = options;
+    check_trials("queries", options.queries)?;
     if *documents == 0 || documents.saturating_mul(graph.len() as u64) > MAX_DOCUMENTS {
         let needs = format!("at least 1 for each node, and at most {MAX_DOCUMENTS} in the network");
         return Err(Error::parameter("documents", documents, needs));

@@ -14,7 +14,7 @@ impl Hyphenator {
     /// words.
     ///
     /// The text may have any bytes. Words that touch invalid UTF-8, words with digits, underscores
-    /// or hyphens, web addresses, file names and paths are copied as they are.
+    /// or hyphens, web addresses, file names and absolute paths are copied as they are.
     ///
     /// ```
     /// use umbel_text::hyphenation::{Hyphenator, Language};

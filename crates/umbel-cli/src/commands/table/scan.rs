@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", conflicts_with_all = ["from", "to"], help_heading = headings::SEARCH)]
     prefix: Option<OsString>,
 
-    /// Write keys in hexadecimal, and read those of --from, --to and --prefix so
+    /// Print keys in hexadecimal, and expect hexadecimal in --from, --to and --prefix
     #[arg(long, help_heading = headings::KEYS)]
     hex: bool,
 

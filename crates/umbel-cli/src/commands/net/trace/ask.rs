@@ -4,6 +4,7 @@ use crate::args::{headings, number};
 use crate::input::name;
 use crate::packets::captures::one_packet;
 use crate::packets::paths::{self, Inquiry};
+use crate::packets::store_report::whole_seconds;
 use crate::terminal::exit;
 use crate::terminal::output::warn;
 use anyhow::{Result, bail};
@@ -92,6 +93,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let times = Timestamp::from_nanos(time.saturating_sub(within))
         ..=Timestamp::from_nanos(time.saturating_add(within));
     let trace = store.trace(&graph, victim, packet.digest, times.clone())?;
+    if trace.silent.contains(&victim) && trace.unread.is_empty() {
+        bail!(
+            "{} recorded nothing from {} to {}, so nothing is known of the packet: give its time with --time, or a \
+             longer --within",
+            args.at,
+            whole_seconds(*times.start(), 0),
+            whole_seconds(*times.end(), 999_999_999)
+        );
+    }
     let inquiry = Inquiry { graph: &graph, victim, packet: &packet, times, trace: &trace };
     let any = paths::print(&inquiry, args.json)?;
     for unread in &trace.unread {

@@ -10,7 +10,8 @@ use std::process::ExitCode;
 /// Find the routers that a packet came through, even if its sender is forged.
 ///
 /// Routers record digests of the packets that they forward, in Bloom filters, one for each period of
-/// time. Later a victim that has a single packet asks router after router, from its own upstream.
+/// time. Later, a victim with a single packet queries one router after the other, upstream from its
+/// own.
 /// The packets themselves are not stored and cannot be restored. This is the source path isolation
 /// engine, SPIE, of Snoeren et al.
 #[derive(clap::Args)]
