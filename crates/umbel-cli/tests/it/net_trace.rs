@@ -93,7 +93,7 @@ fn false_branches_open_at_a_high_rate_and_the_true_path_is_still_printed() {
 #[test]
 fn only_pages_around_the_time_of_the_packet_are_asked() {
     let shell = Shell::new();
-    record_all(&shell, 40, "--page-seconds 10 -n 7");
+    record_all(&shell, 40, "--page-seconds 10 -n 7 --seed 1");
     let pages = shell.run("net trace info spie --json").ok().json();
     assert_eq!(pages["routers"][3]["pages"], 30u32.div_ceil(7));
     // The packet was recorded at 1700000000, and captured at the same time.
@@ -113,7 +113,7 @@ fn only_pages_around_the_time_of_the_packet_are_asked() {
 #[test]
 fn a_router_that_has_recorded_nothing_is_named() {
     let shell = Shell::new();
-    record_all(&shell, 40, "");
+    record_all(&shell, 40, "--seed 1");
     shell.write("net.txt", format!("{NETWORK}R2 R9\n"));
     let answer = ask(&shell, 0, "--at R4").code(0);
     assert_eq!(answer.text(), "R4 <- R3 <- R2 <- R1\n");
@@ -127,10 +127,11 @@ fn a_translated_packet_is_traced_through_the_translation() {
     let outside = |number: u16, hops: u8| packet_from([198, 51, 100, 7], number, hops);
     shell.write("inside.pcap", pcap(Link::RAW, (0..100).map(|number| packet(number, 1))));
     shell.write("outside.pcap.gz", gzip(pcap(Link::RAW, (0..100).map(|number| outside(number, 2)))));
-    shell.run("net trace record --router Inside -o spie inside.pcap").ok();
-    shell.run("net trace record --router Outside -o spie outside.pcap.gz").ok();
+    shell.run("net trace record --router Inside --seed 1 -o spie inside.pcap").ok();
+    shell.run("net trace record --router Outside --seed 1 -o spie outside.pcap.gz").ok();
     let sides = "--in inside.pcap --out outside.pcap.gz";
-    let facts = shell.run(&format!("net trace record --router NAT -o spie {sides} --json")).ok().json();
+    let facts =
+        shell.run(&format!("net trace record --router NAT --seed 1 -o spie {sides} --json")).ok().json();
     assert_eq!(facts["changed"], serde_json::json!({"translated": 100}));
     assert_eq!(
         (&facts["packets"], &facts["left"], &facts["appeared"]),
@@ -140,8 +141,8 @@ fn a_translated_packet_is_traced_through_the_translation() {
     let answer = shell.run("net trace ask spie --packet one.pcap --topology net.txt --at Outside").code(0);
     assert_eq!(answer.text(), "Outside <- NAT (translated) <- Inside\n");
     // Without the other side, the packet seems to begin behind the translation.
-    shell.run("net trace record --router NAT -o blind inside.pcap").ok();
-    shell.run("net trace record --router Outside -o blind outside.pcap.gz").ok();
+    shell.run("net trace record --router NAT --seed 1 -o blind inside.pcap").ok();
+    shell.run("net trace record --router Outside --seed 1 -o blind outside.pcap.gz").ok();
     let answer = shell.run("net trace ask blind --packet one.pcap --topology net.txt --at Outside").code(0);
     assert_eq!(answer.text(), "Outside\n");
     for (args, says) in [
@@ -160,11 +161,12 @@ fn a_capture_that_ends_within_a_packet_is_used_up_to_there() {
     shell.write("net.txt", "R1 R2\n");
     let whole = pcap(Link::RAW, (0..40).map(|number| packet(number, 0)));
     shell.write("cut.pcap", &whole[..whole.len() / 2 + 7]);
-    let answer = shell.run("net trace record --router R1 -o spie cut.pcap").code(0);
+    let answer = shell.run("net trace record --router R1 --seed 1 -o spie cut.pcap").code(0);
     assert!(answer.stderr.contains("cut.pcap is truncated"), "{}", answer.stderr);
     ask(&shell, 3, "--at R1").code(0);
     ask(&shell, 30, "--at R1").code(1);
-    let answer = shell.run("net trace record --router R2 -o spie --in cut.pcap --out cut.pcap").code(0);
+    let answer =
+        shell.run("net trace record --router R2 --seed 1 -o spie --in cut.pcap --out cut.pcap").code(0);
     assert_eq!(answer.stderr.matches("cut.pcap is truncated").count(), 2, "{}", answer.stderr);
     ask(&shell, 3, "--at R2").code(0);
 }
@@ -172,7 +174,7 @@ fn a_capture_that_ends_within_a_packet_is_used_up_to_there() {
 #[test]
 fn a_damaged_page_is_named_and_the_others_still_answer() {
     let shell = Shell::new();
-    record_all(&shell, 240, "");
+    record_all(&shell, 240, "--seed 1");
     let before = shell.contents("spie");
     // Of R5, which the packet did not come through, of R3, which it did, and the header of R4.
     for (page, at, paths) in [
@@ -189,7 +191,7 @@ fn a_damaged_page_is_named_and_the_others_still_answer() {
         let answer = shell.run("net trace info spie").code(2);
         assert!(answer.stderr.contains(page) && answer.text().lines().count() == 6, "{answer:?}");
         // Recording goes on, and changes nothing that was there.
-        shell.run("net trace record --router R1 -o spie R1.pcap").ok();
+        shell.run("net trace record --router R1 --seed 1 -o spie R1.pcap").ok();
         shell.write(&format!("spie/{page}"), &before[page]);
     }
     let after = shell.contents("spie");
@@ -227,15 +229,15 @@ fn a_failed_recording_leaves_no_folder() {
     shell.write("a.pcap", pcap(Link::RAW, [packet(0, 0)]));
     shell.write("text", "not a capture");
     for captures in ["missing.pcap", "text", "--in a.pcap --out text"] {
-        shell.run(&format!("net trace record --router R1 -o new/spie {captures}")).failed(&[]);
+        shell.run(&format!("net trace record --router R1 --seed 1 -o new/spie {captures}")).failed(&[]);
         assert!(!shell.path("new").exists(), "{captures}");
     }
     fs::create_dir(shell.path("mine")).unwrap();
     shell.write("mine/thesis.tex", "mine");
-    shell.run("net trace record --router R1 -o mine a.pcap").refused(&["not a store"]);
+    shell.run("net trace record --router R1 --seed 1 -o mine a.pcap").refused(&["not a store"]);
     assert_eq!(shell.names("mine"), ["thesis.tex"]);
     // What came before the error is there.
-    let answer = shell.run("net trace record --router R1 -o spie -n 1 a.pcap a.pcap text").code(2);
+    let answer = shell.run("net trace record --router R1 --seed 1 -o spie -n 1 a.pcap a.pcap text").code(2);
     assert!(answer.stderr.contains("what was recorded before is in spie"), "{}", answer.stderr);
     assert_eq!(shell.names("spie").len(), 2);
 }
@@ -247,7 +249,7 @@ fn a_seed_gives_the_same_pages_from_a_file_a_pipe_and_a_compressed_file() {
     shell.write("a.pcap", &capture);
     shell.write("a.pcap.gz", gzip(&capture));
     let record = |from: &str, to: &str, options: &str| {
-        let args = format!("net trace record --router R1 -o {to} {from} {options}");
+        let args = format!("net trace record --router R1 --seed 1 -o {to} {from} {options}");
         shell.pipe(&args, &capture).ok();
         shell.contents(to)
     };
@@ -281,7 +283,7 @@ fn info_lists_the_routers_with_their_times() {
         writer.write(Timestamp::from_secs(1_700_000_000 + u64::from(number)), &packet(number, 0)).unwrap();
     }
     shell.write("a.pcap", writer.into_inner());
-    shell.run("net trace record --router R1 -o spie a.pcap --seed 1").ok();
+    shell.run("net trace record --router R1 --seed 1 -o spie a.pcap --seed 1").ok();
     let answer = shell.run("net trace info spie").ok();
     let words: Vec<Vec<&str>> = answer.text().lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(words[0], ["router", "pages", "packets", "changed", "from", "to", "size", "rate"]);

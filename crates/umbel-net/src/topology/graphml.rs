@@ -148,8 +148,13 @@ impl<'a> Key<'a> {
 
     /// Returns the value of a node or an edge.
     fn value(&self, owner: Node<'_, '_>) -> Option<String> {
+        self.own_value(owner).or_else(|| self.default.clone())
+    }
+
+    /// Returns the value of a node or an edge, unless it is the default.
+    fn own_value(&self, owner: Node<'_, '_>) -> Option<String> {
         let data = elements(owner, "data").find(|data| data.attribute("key") == Some(self.id));
-        data.map(text_of).or_else(|| self.default.clone())
+        data.map(text_of)
     }
 }
 
@@ -159,8 +164,9 @@ fn label(node: Node<'_, '_>, key: Option<&Key<'_>>) -> Option<String> {
         let mut parts = elements(node, "data").flat_map(|data| data.descendants());
         parts.find(|part| part.is_element() && part.tag_name().name() == "NodeLabel").map(text_of)
     };
-    // A label may be set in several lines.
-    let label = key.and_then(|key| key.value(node)).or_else(drawn)?;
+    // A default label would be that of every node, and stored for each of them. A label may be set in
+    // several lines.
+    let label = key.and_then(|key| key.own_value(node)).or_else(drawn)?;
     let words = label.split(|char: char| char.is_whitespace() || char.is_control());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     (!words.is_empty()).then(|| words.join(" "))

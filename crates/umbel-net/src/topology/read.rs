@@ -70,11 +70,11 @@ impl Graph {
     /// a node to itself, a length that is not a number above 0, no nodes, or more than
     /// [`MAX_NODES`](super::MAX_NODES) nodes. The error has the number of the line.
     pub fn parse(bytes: &[u8]) -> Result<Graph> {
+        // Mistakes are counted from the first byte after the mark.
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         let draft = match std::str::from_utf8(bytes) {
-            Ok(text) => {
-                let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-                if text.trim_start().starts_with('<') { graphml::parse(text) } else { edge_list::parse(text) }
-            }
+            Ok(text) if text.trim_start().starts_with('<') => graphml::parse(text),
+            Ok(text) => edge_list::parse(text),
             Err(error) => {
                 let problem = "it is not text in UTF-8; a network is an edge list or GraphML";
                 Err(Mistake::at(error.valid_up_to(), problem))

@@ -148,10 +148,13 @@ fn mistakes_are_named_with_their_line() {
         ("\n<gexf/>".into(), 2, &["<gexf>", "<graphml>"]),
         ("<graphml></graphml>".into(), 1, &["no <graph>"]),
     ] {
-        let message = refused(&text);
         let line = format!("cannot read the network, line {line}: ");
-        assert!(message.starts_with(&line), "{message}\n{text}");
-        assert!(parts.iter().all(|part| message.contains(part)), "{message}\n{text}");
+        // A byte order mark makes no difference.
+        for text in [text.clone(), format!("\u{feff}{text}")] {
+            let message = refused(&text);
+            assert!(message.starts_with(&line), "{message}\n{text}");
+            assert!(parts.iter().all(|part| message.contains(part)), "{message}\n{text}");
+        }
     }
     for text in ["", "# nothing\n\n", "<graphml><graph/></graphml>"] {
         let message = refused(text);

@@ -129,9 +129,11 @@ impl Recorder {
     /// Fails if a full page cannot be saved.
     pub fn enter(&mut self, packet: Sighting) -> Result<()> {
         self.totals.packets += 1;
-        self.insert(packet.digest(), packet.time())?;
+        let (digest, time) = (packet.digest(), packet.time());
         self.passage.enter(packet);
-        self.departures()
+        // Packets that left before belong to an earlier page.
+        self.departures()?;
+        self.insert(digest, time)
     }
 
     /// Records a packet that leaves the router.

@@ -148,8 +148,9 @@ impl Search<'_> {
         let mut paths = Vec::new();
         let (graph, start) = (self.graph, Answer::new(vec![packet]));
         let query = |node: usize, answer: &Answer| self.ask(node, &answer.forms);
-        let all_found = each_path(graph, router, start, MAX_QUESTIONS, query, |path, _| {
-            if paths.len() <= MAX_PATHS {
+        let all_found = each_path(graph, router, start, MAX_QUESTIONS, query, |path, has_ended| {
+            // The router at which the search was cut off is not an origin.
+            if has_ended && paths.len() <= MAX_PATHS {
                 paths.push(path.to_vec());
             }
         });
@@ -207,6 +208,7 @@ impl Search<'_> {
         for forms in [&mut answer.forms, &mut answer.quoted] {
             forms.sort_unstable();
             forms.dedup();
+            self.is_complete &= forms.len() <= MAX_FORMS;
             forms.truncate(MAX_FORMS);
         }
         answer.transforms.sort_unstable();

@@ -68,8 +68,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         };
         let router = routers.entry(about.router).or_insert(empty);
         router.pages += 1;
-        router.packets += about.packets;
-        router.changes += about.changes;
+        // Numbers in a file may be anything.
+        router.packets = router.packets.saturating_add(about.packets);
+        router.changes = router.changes.saturating_add(about.changes);
         router.first = router.first.min(about.first);
         router.last = router.last.max(about.last);
         router.bytes += bytes;
