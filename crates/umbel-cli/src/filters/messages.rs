@@ -9,11 +9,11 @@ use anyhow::{Context, Result, bail};
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use umbel::AnyCount;
 use umbel::file::{self, Placing};
 use umbel::hash::KeyRing;
 use umbel::kind::Category;
 use umbel::space_code::private::{HashedKey, Message, PublicShape, Universe, is_message, public_seed};
+use umbel::{AnyCount, Error};
 
 /// The largest file that is read as a message: an answer for ten million keys.
 const MAX_MESSAGE_BYTES: u64 = 1 << 30;
@@ -59,7 +59,12 @@ pub fn read_message(path: &Path) -> Result<Option<Message>> {
         return Ok(None);
     }
     file.read_to_end(&mut bytes).with_context(failed)?;
-    Message::from_bytes(&bytes).map(Some).with_context(|| format!("cannot use {name}"))
+    let message = Message::from_bytes(&bytes).map_err(|error| match error {
+        // The library has bytes without a name, and would call them a filter.
+        Error::Format { problem, .. } => anyhow::Error::new(problem),
+        other => other.into(),
+    });
+    message.map(Some).with_context(|| format!("cannot use {name}"))
 }
 
 /// Loads a multiset that others may ask for counts: its hash has no secret.

@@ -1,8 +1,8 @@
 //! The report of `umbel net attribute --document`: which parts of a document passed, or left the
 //! network.
 
-use super::store_report::{FoundPair, StoreReport, count, local_networks, pair_headings, probability, sum};
-use crate::report::Columns;
+use super::store_report::{FoundPair, StoreReport, local_networks, pair_headings, probability, sum};
+use crate::report::{Columns, count};
 use crate::terminal::output;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};

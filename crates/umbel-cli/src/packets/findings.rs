@@ -1,7 +1,7 @@
 //! The report of `umbel net attribute --excerpt`: which pairs carried an excerpt, and when.
 
-use super::store_report::{FoundPair, StoreReport, count, pair_headings, probability, sum};
-use crate::report::Columns;
+use super::store_report::{FoundPair, StoreReport, pair_headings, probability, sum};
+use crate::report::{Columns, count};
 use crate::terminal::output::{self, warn};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};

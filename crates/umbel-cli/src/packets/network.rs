@@ -2,7 +2,7 @@
 
 use crate::args::headings;
 use crate::filters;
-use crate::report::{Columns, percent};
+use crate::report::{Columns, count, percent};
 use crate::terminal::output;
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
@@ -74,13 +74,12 @@ impl NetworkArgs {
 
 /// Returns the size of a network in words.
 pub fn extent(graph: &Graph) -> String {
-    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     let parts = part_count(graph);
     let connected = match parts {
         1 => "connected".to_owned(),
         parts => format!("in {parts} parts that are not connected with each other"),
     };
-    format!("{}, {}, {connected}", plural(graph.len(), "node"), plural(graph.links(), "link"))
+    format!("{}, {}, {connected}", count(graph.len(), "node"), count(graph.links(), "link"))
 }
 
 /// Returns the number of parts that are not connected with each other.

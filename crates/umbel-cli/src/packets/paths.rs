@@ -1,7 +1,8 @@
 //! The report of `umbel net trace ask`: the paths that a packet may have taken.
 
 use super::captures::OnePacket;
-use super::store_report::{count, probability, whole_seconds};
+use super::store_report::{probability, whole_seconds};
+use crate::report::count;
 use crate::terminal::output::{self, warn};
 use anyhow::Result;
 use serde_json::{Value, json};

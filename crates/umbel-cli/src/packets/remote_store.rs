@@ -2,7 +2,9 @@
 
 use crate::report::{printable, shell_word};
 use anyhow::{Context, Result, bail};
+use std::borrow::Cow;
 use std::io::{Read, Write};
+use std::net::Ipv6Addr;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
@@ -10,8 +12,9 @@ use std::thread;
 /// A store on another machine.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RemoteStore<'a> {
-    host: &'a str,
-    path: &'a str,
+    /// `HOST` or `USER@HOST`, as ssh takes it. No part of it begins with a dash.
+    host: String,
+    path: Cow<'a, str>,
 }
 
 /// The longest answer that is read, so that another machine cannot fill the memory of this one.
@@ -28,22 +31,29 @@ impl<'a> RemoteStore<'a> {
     /// Fails if the host or the path after the colon cannot be used.
     pub fn parse(store: &'a Path) -> Result<Option<RemoteStore<'a>>> {
         let Some(text) = store.to_str().filter(|_| !store.exists()) else { return Ok(None) };
-        let bracket = text.find("@[").map_or(0, |at| at + 1);
-        let (host, path) = match text[bracket..].strip_prefix('[').and_then(|rest| rest.split_once("]:")) {
-            Some((_, path)) => text.split_at(text.len() - path.len() - 1),
-            None => match text.split_once(':') {
-                Some((host, _)) if !host.is_empty() && !host.contains('/') => text.split_at(host.len()),
-                _ => return Ok(None),
-            },
+        let Some((name, path)) = text.split_once(':').filter(|(name, _)| is_host(name)) else {
+            return Ok(None);
         };
-        let path = &path[path.len().min(1)..];
-        // A host that begins with a dash would be an option of ssh, which can run any command.
-        if host.starts_with('-') {
+        let (user, address) = name.find("@[").map_or(("", text), |at| text.split_at(at + 1));
+        let (host, path) = match split_ipv6(address) {
+            Some((address, path)) => (format!("{user}{address}"), path),
+            None => (name.to_owned(), path),
+        };
+        if host.contains(['[', ']']) {
+            bail!("{} names no host: brackets are for IPv6 addresses alone", printable(text));
+        }
+        // ssh would take such a host for an option, which can run any command.
+        if host.split('@').any(|part| part.starts_with('-')) {
             bail!("{} is not a host: its name begins with a dash", printable(host));
         }
         if path.is_empty() {
             bail!("{} names no store: write HOST:PATH", printable(text));
         }
+        // The other machine would take the part before a colon for a host.
+        let path = match path.contains(':') && !path.starts_with('/') {
+            true => format!("./{path}").into(),
+            false => path.into(),
+        };
         Ok(Some(RemoteStore { host, path }))
     }
 
@@ -65,8 +75,8 @@ impl<'a> RemoteStore<'a> {
         let remote = ["umbel", "net", "attribute"].into_iter().chain(arguments.iter().map(|word| &word[..]));
         let mut child = Command::new(program)
             .args(words)
-            .arg(self.host.replace(['[', ']'], ""))
-            .args(remote.chain(["--", self.path]).map(shell_word))
+            .arg(&self.host)
+            .args(remote.chain(["--", &self.path]).map(shell_word))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -93,6 +103,17 @@ impl<'a> RemoteStore<'a> {
         }
         Ok((answer, messages))
     }
+}
+
+/// Tells whether the text before the first colon can be a host, and not a path on this machine.
+fn is_host(name: &str) -> bool {
+    !name.is_empty() && !name.contains('/')
+}
+
+/// Splits `[ADDRESS]:PATH` into an IPv6 address and a path.
+fn split_ipv6(text: &str) -> Option<(Ipv6Addr, &str)> {
+    let (address, path) = text.strip_prefix('[')?.split_once("]:")?;
+    Some((address.parse().ok()?, path))
 }
 
 /// Reads to the end, or up to a limit. Text that cannot be read counts as none.
@@ -126,17 +147,57 @@ mod tests {
     #[test]
     fn hosts_end_at_a_colon_before_the_first_slash() {
         let parse = |text| RemoteStore::parse(Path::new(text)).map_err(|error| error.to_string());
-        let remote = |host, path| Ok(Some(RemoteStore { host, path }));
+        let remote = |host: &str, path: &'static str| {
+            Ok(Some(RemoteStore { host: host.to_owned(), path: path.into() }))
+        };
         assert_eq!(parse("probe:store"), remote("probe", "store"));
         assert_eq!(parse("ann@probe:/var/store"), remote("ann@probe", "/var/store"));
-        assert_eq!(parse("probe:a:b"), remote("probe", "a:b"));
-        assert_eq!(parse("[2001:db8::1]:store"), remote("[2001:db8::1]", "store"));
-        assert_eq!(parse("ann@[::1]:store"), remote("ann@[::1]", "store"));
-        for here in ["store", "./a:b", "/a:b", ":store", "../x:y", ""] {
+        assert_eq!(parse("[2001:db8::1]:store"), remote("2001:db8::1", "store"));
+        assert_eq!(parse("ann@[::1]:store"), remote("ann@::1", "store"));
+        assert_eq!(parse("probe:dir@[x]"), remote("probe", "dir@[x]"));
+        for here in ["store", "./a:b", "/a:b", ":store", "../x:y", "a/b@[::1]:store", ""] {
             assert_eq!(parse(here), Ok(None), "{here}");
         }
         for wrong in ["-oProxyCommand=reboot:store", "probe:", "[::1]:"] {
             assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn no_host_is_an_option_of_ssh() {
+        for wrong in [
+            "-oProxyCommand=reboot:store",
+            "[-oProxyCommand=reboot]:store",
+            "[-oProxyCommand=touch x]:store",
+            "[]-oProxyCommand=reboot:store",
+            "][-oProxyCommand=reboot:store",
+            "-oProxyCommand=reboot@[::1]:store",
+            "-oProxyCommand=reboot@probe:store",
+            "ann@-oProxyCommand=reboot:store",
+            "ann@[-oProxyCommand=reboot]:store",
+            "[probe]:store",
+            "[::1:store",
+            "[::1]x:store",
+            "pro[be:store",
+        ] {
+            let parsed = RemoteStore::parse(Path::new(wrong));
+            assert!(parsed.is_err(), "{wrong}: {parsed:?}");
+        }
+    }
+
+    #[test]
+    fn the_other_machine_takes_no_part_of_the_path_for_a_host() {
+        for (text, sent) in [
+            ("probe:a:b", "./a:b"),
+            ("probe:dir@[x]:y", "./dir@[x]:y"),
+            ("probe:dir@[::1]:y", "./dir@[::1]:y"),
+            ("probe:-oProxyCommand=reboot:y", "./-oProxyCommand=reboot:y"),
+            ("[::1]:a:b", "./a:b"),
+            ("probe:/a:b", "/a:b"),
+        ] {
+            let parsed = RemoteStore::parse(Path::new(text)).unwrap().unwrap();
+            assert_eq!(parsed.path, sent, "{text}");
+            assert!(RemoteStore::parse(Path::new(sent)).unwrap().is_none(), "{sent}");
         }
     }
 }

@@ -124,8 +124,3 @@ pub fn probability(chance: f64) -> String {
         chance => format!("{chance:.0}"),
     }
 }
-
-/// Returns a number and its noun, such as `1 epoch` or `2 epochs`.
-pub fn count(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}

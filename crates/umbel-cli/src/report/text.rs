@@ -1,4 +1,4 @@
-//! Text, rates and sizes as people read them.
+//! Text, numbers, rates and sizes as people read them.
 
 use bstr::ByteSlice;
 use indicatif::HumanBytes;
@@ -53,6 +53,11 @@ pub fn percent(rate: f64) -> String {
     let text = format!("{:.digits$}", 100.0 * rate);
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text} %")
+}
+
+/// Returns a number and its noun, such as `1 epoch` or `2 epochs`.
+pub fn count(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Formats a size: `1.25 MiB`.

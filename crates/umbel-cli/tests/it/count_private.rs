@@ -91,6 +91,27 @@ fn json_has_the_counts_and_what_was_revealed() {
     assert_eq!((&facts["revealed"]["classes"], &facts["revealed"]["class_bits"]), (&1.into(), &4.into()));
     assert_eq!((&facts["revealed"]["keys"], &facts["revealed"]["expected"]), (&2000.into(), &125.0.into()));
     assert!((70..180).contains(&facts["revealed"]["listed"].as_u64().unwrap()));
+    // A question that is written has no counts yet, from a multiset and from its shape.
+    shell.run("count answer --shape store -o shape").ok();
+    for from in ["store", "shape"] {
+        let line = format!("count ask --cover 100 --universe list {from} host7 -f -o question --json");
+        let written = shell.run(&line).ok().json();
+        assert_eq!(written["revealed"], facts["revealed"], "{from}");
+        assert!(written.get("counts").is_none(), "{written}");
+    }
+    let warned = shell.run("count ask --cover 5000 shape host7 -f -o question --json").code(0);
+    assert!(warned.stderr.contains("a cover of 5000"), "{}", warned.stderr);
+    assert_eq!(warned.json()["revealed"]["class_bits"], 0);
+}
+
+#[test]
+fn a_single_key_is_counted_in_the_singular() {
+    let shell = counted();
+    shell.write("one", "host7\n");
+    shell.run("count ask --cover 1 --universe one store host7 -o question").code(0);
+    shell.run("count answer --max-keys 0 store question -o answer").failed(&["asks for 1 key, and"]);
+    let answered = shell.run("count answer store question -o answer").code(0);
+    assert!(answered.stderr.contains("the counts of 1 key;"), "{}", answered.stderr);
 }
 
 #[test]
@@ -152,7 +173,8 @@ fn damaged_messages_are_named() {
     shell.write("damaged", &bytes);
     shell.run("count answer store damaged -o a").failed(&["damaged", "checksum"]);
     shell.write("cut", &bytes[..middle]);
-    shell.run("count answer store cut -o a").failed(&["cut", "truncated"]);
+    shell.run("count answer store cut -o a").failed(&["cannot use cut: the file is truncated"]);
+    shell.run("count ask cut host7").failed(&["cannot use cut: the file is truncated"]);
     shell.run("count answer store list -o a").failed(&["list", "not a question"]);
     shell.run("count answer store nowhere -o a").failed(&["nowhere"]);
     assert!(!shell.path("a").exists());

@@ -149,6 +149,7 @@ fn a_machine_that_fails_is_named_and_the_others_are_searched() {
         ("./nothing", "probe:store", "cannot start ./nothing"),
         ("./garbage", "probe:store", "the answer is not that of umbel"),
         ("./ssh", "-oProxyCommand=reboot:store", "begins with a dash"),
+        ("./ssh", "[-oProxyCommand=reboot]:store", "brackets are for IPv6 addresses alone"),
         ("./ssh", "probe:", "write HOST:PATH"),
         ("false", "probe:store", "there is no answer: ssh ended with"),
     ] {

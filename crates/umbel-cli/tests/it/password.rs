@@ -462,13 +462,38 @@ fn ntlm_lists_build_filters_that_hash_candidates_with_ntlm() {
     assert_eq!(shell.run("password range ntlm.txt 8846f").ok().text(), format!("{}:99\n", &password[5..]));
     let answer = shell.pipe("password check --range ntlm.txt", "password\nother\n").code(1);
     assert_eq!(answer.text(), "1: weak\n2: ok\n");
-    // Without counts the hashes might be of another kind.
-    shell.write("plain.txt", format!("{password}\n{qwerty}\n"));
-    let answer = shell.run("password build plain.txt --unsealed -f -o weak.umbel").code(0);
-    assert!(answer.stderr.contains("taken for NTLM hashes"), "{}", answer.stderr);
-    assert_eq!(check().text(), "1: weak\n2: weak\n3: ok\n");
-    let answer = shell.run("password build --ntlm plain.txt --unsealed -f -o weak.umbel").code(0);
-    assert!(!answer.stderr.contains("taken for"), "{}", answer.stderr);
+}
+
+/// Taken for NTLM, MD5 hashes would make a filter that accepts every password.
+#[test]
+fn hashes_that_may_be_md5_are_not_taken_for_ntlm() {
+    let shell = Shell::new();
+    // Of "password" and "qwerty".
+    let md5 = "5f4dcc3b5aa765d61d8327deb882cf99\nd8578edf8458ce06fbc5bb76a58c5ca4\n";
+    let ntlm = "8846F7EAEE8FB117AD06BDD830B7586C\n2D20D252A479F485CDF5E171D93985BF\n";
+    for list in [md5, ntlm] {
+        shell.write("list", list);
+        for options in ["", "--unsealed", "--min-count 1"] {
+            shell.run(&format!("password build {options} list -o weak.umbel")).failed(&[
+                "cannot use list",
+                "but also of MD5 hashes",
+                "--ntlm",
+                "--words",
+            ]);
+            assert_eq!(shell.names("."), ["list"], "neither a filter nor a secret is left");
+        }
+    }
+    shell.pipe("password build -o weak.umbel", md5).failed(&["cannot use standard input", "--ntlm"]);
+    let weak =
+        |candidates: &str| shell.pipe("password check weak.umbel", candidates).code(1).text().to_owned();
+    shell.run("password build --ntlm list --unsealed -o weak.umbel").ok();
+    assert_eq!(weak("password\nqwerty\nother\n"), "1: weak\n2: weak\n3: ok\n");
+    shell.run("password build --words list --unsealed -f -o weak.umbel").ok();
+    assert_eq!(weak(ntlm), "1: weak\n2: weak\n");
+    // Counts show that the list is that of the service.
+    shell.write("list", ntlm.replace('\n', ":3\n"));
+    shell.run("password build list --unsealed -f -o weak.umbel").ok();
+    assert_eq!(weak("password\nqwerty\nother\n"), "1: weak\n2: weak\n3: ok\n");
 }
 
 #[test]

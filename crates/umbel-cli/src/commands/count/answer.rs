@@ -2,6 +2,7 @@
 
 use crate::args::{headings, number};
 use crate::filters::{MessageTarget, load_public, read_message, read_universe};
+use crate::report::count;
 use crate::terminal::output;
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
@@ -78,7 +79,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     args.check_keys(path, keys)?;
     args.target.save(output, &answer.into())?;
     output::message(format_args!(
-        "revealed: the counts of {keys} keys; the multiset has about {}",
+        "revealed: the counts of {}; the multiset has about {}",
+        count(keys, "key"),
         shape.keys()
     ));
     Ok(ExitCode::SUCCESS)
@@ -89,9 +91,10 @@ impl Args {
     fn check_keys(&self, question: &Path, keys: usize) -> Result<()> {
         if keys as u64 > self.max_keys {
             bail!(
-                "{} asks for {keys} keys, and an answer is limited to {}: --max-keys raises the limit, which reveals \
+                "{} asks for {}, and an answer is limited to {}: --max-keys raises the limit, which reveals \
                  more counts",
                 question.display(),
+                count(keys, "key"),
                 self.max_keys
             );
         }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel::AnyCount;
 use umbel::space_code::Multiplicity;
@@ -83,25 +83,30 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                     args.file.display()
                 )
             };
-            let asked = Asked::new(args, shape)?;
-            asked.report(args);
-            args.target.save(path, &asked.question.into())?;
-            return Ok(ExitCode::SUCCESS);
+            return args.save(path, &Asked::new(args, shape)?);
         }
         None => load_public(&args.file)?,
     };
     let asked = Asked::new(args, PublicShape::from_counts(&counts)?)?;
     match output {
-        Some(path) => {
-            asked.report(args);
-            args.target.save(path, &asked.question.into())?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Some(path) => args.save(path, &asked),
         None => args.print(&asked.answer(&counts)?, Some(&asked)),
     }
 }
 
 impl Args {
+    /// Writes the question, and prints what it reveals.
+    fn save(&self, path: &Path, asked: &Asked) -> Result<ExitCode> {
+        self.target.save(path, &asked.question.clone().into())?;
+        if self.json {
+            output::json(&json!({ "revealed": asked.to_json() }))?;
+        } else {
+            asked.report();
+        }
+        asked.warn_of_cover(self);
+        Ok(ExitCode::SUCCESS)
+    }
+
     /// Prints the counts of the keys that the answer has, and what the question revealed.
     fn print(&self, answer: &Answer, asked: Option<&Asked>) -> Result<ExitCode> {
         let estimator = self.estimator.estimator;
@@ -125,8 +130,11 @@ impl Args {
             }
             output::bytes(&lines)?;
             if let Some(asked) = asked {
-                asked.report(self);
+                asked.report();
             }
+        }
+        if let Some(asked) = asked {
+            asked.warn_of_cover(self);
         }
         for (key, _) in counts.iter().filter(|(_, count)| count.is_none()) {
             warn(format_args!(
@@ -186,7 +194,7 @@ impl Asked {
     }
 
     /// Reports how many keys fit the question.
-    fn report(&self, args: &Args) {
+    fn report(&self) {
         let (named, classes) = (self.question.classes(), 1u64 << self.question.class_bits());
         let of = self.of;
         let fit = match &self.universe {
@@ -197,6 +205,11 @@ impl Asked {
             1 => "revealed: nothing, since all keys are in one class".to_owned(),
             _ => format!("revealed: {named} of {classes} classes; {fit}"),
         });
+    }
+
+    /// Warns of a cover that the known keys cannot give.
+    fn warn_of_cover(&self, args: &Args) {
+        let of = self.of;
         if let Some(cover) = args.cover.filter(|cover| *cover > of) {
             warn(format_args!(
                 "a cover of {cover} is more than the number of keys, of which {of} are known to exist; list all of them \

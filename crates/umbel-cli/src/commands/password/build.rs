@@ -21,7 +21,8 @@ use umbel_text::password::{Algorithm, Digester, Form, List, Lists, Recipe, Slow}
 ///
 /// A list has one word per line, or a hash with a count per line (`5BAA6...:9659365`), SHA-1 or
 /// NTLM, as published by Have I Been Pwned. The first lines decide which, unless --words, --sha1 or
-/// --ntlm is given; a line that fits neither is an error. Words are compared in the Unicode form
+/// --ntlm is given; a line that fits neither is an error. MD5 hashes look like NTLM hashes and cannot
+/// be used, so a list of NTLM hashes without counts needs --ntlm. Words are compared in the Unicode form
 /// NFKC. Hashes are used as they are: a candidate is then hashed too, as typed and in that form. The
 /// filter records these choices, and `check` and `add` follow them.
 ///
@@ -138,11 +139,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         if list.holds() == Lists::Words && args.min_count > 0 {
             bail!("{name} has no counts: --min-count is for lists of hashes");
         }
-        // MD5 hashes have as many digits. Lists with counts are those of the service.
+        // MD5 hashes have as many digits, and a filter of them would accept every password. Lists with
+        // counts are those of the service, which has no MD5.
         if list.holds() == Lists::Hashes(Algorithm::Ntlm) && !args.ntlm && !list.has_counts() {
-            warn(format_args!(
-                "{name}: its lines are taken for NTLM hashes; if they are of another kind, such as MD5, no password is found weak"
-            ));
+            bail!(
+                "cannot use {name}: its lines have the 32 digits of NTLM hashes, but also of MD5 hashes, which cannot be used; give --ntlm if they are NTLM hashes, or --words if they are words"
+            );
         }
         let digester = digester.get_or_insert_with(|| {
             if let Lists::Hashes(algorithm) = list.holds()
