@@ -17,9 +17,9 @@ use std::fmt::Display;
 /// A filter answers "certainly not" or "probably yes" to the question whether a key is in a set,
 /// and takes a few bits per key. `umbel build` makes a filter from the lines of files or a pipe,
 /// and `umbel check` prints the lines that may be in it. Other commands plan, describe and combine
-/// filters. `umbel map` and `umbel table` store values for keys, `umbel count` counts repeated lines, `umbel
-/// distinct` and `umbel top` summarise lines, and `umbel net` works on packets. Lines are bytes: a
-/// carriage return is part of the key unless --trim removes it.
+/// filters. `umbel map` and `umbel table` store values for keys, `umbel count` counts repeated
+/// lines, `umbel distinct` and `umbel top` summarise lines, and `umbel net` works on packets. Lines
+/// are bytes: a carriage return is part of the key unless --trim removes it.
 #[derive(Parser)]
 #[command(name = "umbel", version, arg_required_else_help = true, max_term_width = 110, styles = styles())]
 #[command(after_help = "Numbers can be written as 1e6, 10M, 1%, 1/1000 or 64MiB.\n\
