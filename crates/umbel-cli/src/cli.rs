@@ -17,9 +17,9 @@ use std::fmt::Display;
 /// A filter answers "certainly not" or "probably yes" to the question whether a key is in a set,
 /// and takes a few bits per key. `umbel build` makes a filter from the lines of files or a pipe,
 /// and `umbel check` prints the lines that may be in it. Other commands plan, describe and combine
-/// filters. `umbel map` and `umbel table` store values for keys, `umbel count` counts repeated lines, `umbel
-/// distinct` and `umbel top` summarise lines, and `umbel net` works on packets. Lines are bytes: a
-/// carriage return is part of the key unless --trim removes it.
+/// filters. `umbel map` and `umbel table` store values for keys, `umbel count` counts repeated
+/// lines, `umbel distinct` and `umbel top` summarise lines, and `umbel net` works on packets. Lines
+/// are bytes: a carriage return is part of the key unless --trim removes it.
 #[derive(Parser)]
 #[command(name = "umbel", version, arg_required_else_help = true, max_term_width = 110, styles = styles())]
 #[command(after_help = "Numbers can be written as 1e6, 10M, 1%, 1/1000 or 64MiB.\n\
@@ -92,20 +92,12 @@ impl Cli {
             if help.contains(&error.kind()) {
                 Cli::for_help().get_matches()
             } else if is_negative_number(&error) {
-                Cli::for_negative_numbers().get_matches()
+                about_negative_number().unwrap_or(error).exit()
             } else {
                 error.exit()
             }
         });
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
-    }
-
-    /// Returns the commands with options that take negative numbers as values. No option has a use
-    /// for them, but its error is about the number.
-    fn for_negative_numbers() -> clap::Command {
-        let mut command = Cli::command();
-        command.build();
-        with_hyphen_values(command)
     }
 
     /// Returns the commands with the layout of their help.
@@ -122,6 +114,15 @@ fn is_negative_number(error: &clap::Error) -> bool {
     let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return false };
     let number = argument.strip_prefix('-').unwrap_or_default();
     error.kind() == ErrorKind::UnknownArgument && number.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// Returns the error of an option that refuses a negative number as its value. No option has a use
+/// for one, but some take any text, such as the name of a file: these have no such error.
+fn about_negative_number() -> Option<clap::Error> {
+    let mut command = Cli::command();
+    command.build();
+    let error = with_hyphen_values(command).try_get_matches().err()?;
+    (error.kind() == ErrorKind::ValueValidation).then_some(error)
 }
 
 /// Lets the options of a built command take values that start with a hyphen.

@@ -153,8 +153,8 @@ pub enum Error {
     },
     /// A text is not the first five digits of a hash.
     NotAPrefix,
-    /// A list appears to hold neither words nor hashes of one known algorithm. The clause says what it holds
-    /// instead.
+    /// A list appears to hold neither words nor hashes of one known algorithm. The clause says what
+    /// it holds instead.
     NotWords(&'static str),
     /// A list holds hashes, but the filter holds words, and the words behind the hashes are
     /// unknown.

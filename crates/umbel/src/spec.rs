@@ -303,8 +303,8 @@ impl Spec {
     }
 
     /// Returns the parameters of a standard filter that is part of another kind and its rate, where
-    /// `m` is its share of the memory. If a whole k would miss the requested rate, k is kept and the bits or
-    /// the keys are adjusted. Keys, bits and rate may contradict each other; the kind
+    /// `m` is its share of the memory. If a whole k would miss the requested rate, k is kept and the
+    /// bits or the keys are adjusted. Keys, bits and rate may contradict each other; the kind
     /// [checks](check_rate) that, because it knows the rate of all its parts together.
     pub(crate) fn standard_part(&self, m: Option<u64>) -> Result<(Params, f64)> {
         let Given { n, p, k, .. } = self.given;

@@ -1,7 +1,7 @@
 //! Filters opened, built, filled and saved.
 //!
-//! [`Secrets`] opens filters; [`HashArgs`], [`SizeArgs`], [`KindOptionArgs`] and [`budget`] plan new ones;
-//! [`SetBuilder`], [`ParallelFill`] and [`construct`] put keys into them; [`SaveArgs`] and
+//! [`Secrets`] opens filters; [`HashArgs`], [`SizeArgs`], [`KindOptionArgs`] and [`budget`] plan
+//! new ones; [`SetBuilder`], [`ParallelFill`] and [`construct`] put keys into them; [`SaveArgs`] and
 //! [`Target`] write them, and [`FileLock`] keeps other processes out meanwhile.
 
 pub mod budget;

@@ -249,6 +249,20 @@ fn invalid_numbers_are_refused_with_an_example() {
 }
 
 #[test]
+fn negative_numbers_are_refused_by_every_option() {
+    all_are_refused(
+        &prepared(),
+        &[
+            ("build -n -1 -o new lines", &["'-1'", "--capacity", "a number below 0"]),
+            ("build -p -1% -o new lines", &["'-1%'", "--fpr", "between 0 and 1"]),
+            ("build -k -1 -o new lines", &["'-1'", "--hashes"]),
+            ("build -o -5 lines", &["unexpected argument '-5'"]),
+            ("build -5 -o new lines", &["unexpected argument '-5'"]),
+        ],
+    );
+}
+
+#[test]
 fn missing_fields_are_named() {
     all_are_refused(
         &prepared(),

@@ -233,12 +233,12 @@ fn lists_of_hashes_are_recognised_and_rare_hashes_skipped() {
     }
     let broken = format!("{list}\nthis line is a password\n");
     let error = read(&broken, None, Form::Sha1, 0).unwrap_err();
-    assert!(matches!(error, Error::NotAHash { line: Some(6), .. }), "{error}");
+    assert!(matches!(error, Error::NotAHash { line: Some(6), algorithm: Some(Algorithm::Sha1) }), "{error}");
     assert!(!error.to_string().contains("this line"));
     assert!(matches!(read(&list, None, Form::Words, 0), Err(Error::HashesAmongWords(Algorithm::Sha1))));
     assert!(matches!(
         read("word\n", Some(Lists::Hashes(Algorithm::Sha1)), Form::Sha1, 0),
-        Err(Error::NotAHash { line: Some(1), .. })
+        Err(Error::NotAHash { line: Some(1), algorithm: Some(Algorithm::Sha1) })
     ));
     // Words in a filter of hashes are hashed, in both forms if they differ.
     assert_eq!(read("password\ncafe\u{301}\n", None, Form::Sha1, 0).unwrap().1.len(), 3);

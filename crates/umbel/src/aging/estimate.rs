@@ -35,16 +35,17 @@ impl At<'_> {
         if !(sum.value.is_finite() && sum.standard_error.is_finite()) {
             return Cardinality::Saturated;
         }
-        let distinct = if links.len() < 2 { sum } else { distinct(sum, &links) };
+        let distinct = if links.len() < 2 { sum } else { distinct(sum, &links, live) };
         let least = links.iter().map(|link| link.keys).max().unwrap_or(0);
         Cardinality::Estimated(distinct.within(least, self.filter.head.inserted))
     }
 }
 
-/// Estimates the distinct keys of generations whose numbers of keys have this sum.
-fn distinct(sum: Estimate, links: &[&Link]) -> Estimate {
+/// Estimates the distinct keys of generations with these statistics, whose numbers of keys have this
+/// sum.
+fn distinct(sum: Estimate, links: &[&Link], live: &[Stats]) -> Estimate {
     let together = together(links);
-    let Some(shared) = (links.len() <= MAX_COMPARED).then(|| shared(links)).flatten() else {
+    let Some(shared) = (links.len() <= MAX_COMPARED).then(|| shared(links, live)).flatten() else {
         // Without pairs, the sum is right unless the bits of all contradict it.
         return match together {
             Some(all) if sum.value - all.value > CHANCE * all.standard_error => all,
@@ -81,12 +82,12 @@ fn together(links: &[&Link]) -> Option<Estimate> {
 
 /// Estimates the number of keys that two generations share, summed over all pairs. By chance it may
 /// be negative.
-fn shared(links: &[&Link]) -> Option<Estimate> {
+fn shared(links: &[&Link], live: &[Stats]) -> Option<Estimate> {
     let (mut value, mut variance) = (0.0, 0.0);
-    for (i, newer) in links.iter().enumerate() {
-        for older in &links[i + 1..] {
-            let [a, b] = [newer, older].map(|link| link.filter.words());
-            let overlap = newer.shape.overlap(a.count_ones(), b.count_ones(), a.count_union(b)).ok()??;
+    for i in 0..links.len() {
+        for j in i + 1..links.len() {
+            let union = links[i].filter.words().count_union(links[j].filter.words());
+            let overlap = links[i].shape.overlap(live[i].used_cells, live[j].used_cells, union).ok()??;
             let Overlap { left, right, union, intersection, .. } = overlap;
             value += left.value + right.value - union.value;
             variance += intersection.standard_error.powi(2);

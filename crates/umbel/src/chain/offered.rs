@@ -7,7 +7,7 @@
 
 use super::Link;
 use crate::sizing::estimate::{Estimate, discreteness};
-use crate::sizing::scalable::shape_rate;
+use crate::sizing::scalable::classic_shape_rate;
 use std::iter::Sum;
 
 /// The number of distinct keys that came to a chain while one of its links took keys.
@@ -47,7 +47,7 @@ impl Link {
     /// share of all keys that rose from `before` to `after`.
     pub fn offered(&self, before: f64, after: f64) -> Offered {
         // Theory gives the course of the rise, and `after` its height.
-        let rate = |keys: f64| shape_rate(self.shape, keys as u64).unwrap_or(1.0);
+        let rate = |keys: f64| classic_shape_rate(self.shape, keys as u64).unwrap_or(1.0);
         let (taken, highest) = (self.keys as f64, rate(self.keys as f64));
         let each = taken / f64::from(STEPS);
         let step = |step: u32| {

@@ -66,11 +66,12 @@ impl Estimate {
     }
 
     /// Limits the value to a range that it is known to be in. The error is then at most the
-    /// distance to the farther end. If the limits contradict each other, the upper one holds.
+    /// distance to the farther end. If the limits contradict each other, the upper one holds, and
+    /// the error stays as it is.
     pub(crate) fn within(self, least: u64, most: Option<u64>) -> Estimate {
         let (least, most) = (least as f64, most.map_or(f64::INFINITY, |most| most as f64));
         let value = self.value.max(least).min(most);
-        let farthest = (value - least).max(most - value);
+        let farthest = if least <= most { (value - least).max(most - value) } else { f64::INFINITY };
         Estimate { value, standard_error: self.standard_error.min(farthest) }
     }
 }

@@ -155,6 +155,16 @@ fn shares_stay_between_zero_and_one() {
 }
 
 #[test]
+fn limits_bound_the_error_unless_they_contradict_each_other() {
+    let estimate = |value, standard_error| Estimate { value, standard_error };
+    assert_eq!(estimate(90.0, 8.0).within(95, None), estimate(95.0, 8.0));
+    assert_eq!(estimate(90.0, 8.0).within(0, Some(85)), estimate(85.0, 8.0));
+    assert_eq!(estimate(90.0, 8.0).within(88, Some(91)), estimate(90.0, 2.0));
+    assert_eq!(estimate(90.0, 8.0).within(95, Some(95)), estimate(95.0, 0.0));
+    assert_eq!(estimate(90.0, 8.0).within(100, Some(80)), estimate(80.0, 8.0));
+}
+
+#[test]
 fn stages_add_up() {
     let part = |value, standard_error| Cardinality::Estimated(Estimate { value, standard_error });
     assert_eq!([part(100.0, 3.0), part(50.0, 4.0)].into_iter().sum::<Cardinality>(), part(150.0, 5.0));
