@@ -83,8 +83,7 @@ impl Log {
     /// Appends a record. On failure the log is unchanged.
     pub fn append(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         if self.closed {
-            let what = "a write has failed, and what it left could not be removed: open the store again";
-            return Err(self.problem(FormatError::Invalid { what: what.into() }));
+            return Err(Error::Format { path: self.path.clone(), problem: refused() });
         }
         let lengths = [key.len() as u32, value.map_or(0, |value| value.len() as u32 + 1)];
         let body = [key, value.unwrap_or_default()].concat();
@@ -101,11 +100,6 @@ impl Log {
         Ok(())
     }
 
-    /// Makes the log refuse further records.
-    pub fn close(&mut self) {
-        self.closed = true;
-    }
-
     /// Waits until everything is on the disk.
     pub fn sync(&self) -> Result<()> {
         self.file.sync_data().map_err(Error::io(&self.path, "flush"))?;
@@ -115,10 +109,12 @@ impl Log {
         }
         Ok(())
     }
+}
 
-    fn problem(&self, problem: FormatError) -> Error {
-        Error::Format { path: self.path.clone(), problem }
-    }
+/// Describes why a store accepts no more writes after a failed one.
+pub(super) fn refused() -> FormatError {
+    let what = "a write has failed, and what it left could not be removed: open the store again";
+    FormatError::Invalid { what: what.into() }
 }
 
 /// Returns the records, and the end of the last complete one.

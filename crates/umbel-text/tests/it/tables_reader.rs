@@ -197,6 +197,52 @@ fn a_batch_that_cannot_be_written_changes_nothing() {
 }
 
 #[test]
+fn writes_after_a_batch_survive_whatever_log_a_crash_has_left() {
+    let header = {
+        let folder = tempfile::tempdir().unwrap();
+        open(folder.path()).put(b"a", b"").unwrap();
+        fs::read(folder.path().join("00000001.log")).unwrap()[..32].to_vec()
+    };
+    let torn_record = [&header[..], b"torn"].concat();
+    for log in [&[][..], &header[..20], &[0; 64], &header, &torn_record] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("00000001.log"), log).unwrap();
+        let mut store = open(folder.path());
+        store.write(batch([(b"a".to_vec(), b"1".to_vec())])).unwrap();
+        store.put(b"b", b"2").unwrap();
+        store.delete(b"a").unwrap();
+        drop(store);
+        let store = open(folder.path());
+        assert_eq!(store.get(b"b").unwrap(), Some(b"2".to_vec()), "{log:?}");
+        assert_eq!(store.get(b"a").unwrap(), None, "{log:?}");
+    }
+}
+
+#[test]
+fn writes_are_refused_while_the_rest_of_a_failed_batch_is_in_their_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path());
+    store.put(b"a", b"1").unwrap();
+    // The log becomes table 1, and a directory is in the way of table 2.
+    let blocker = folder.path().join("00000002-00000002.table");
+    fs::create_dir(&blocker).unwrap();
+    let two = || batch([(b"b".to_vec(), b"2".to_vec())]);
+    assert!(store.write(two()).is_err());
+    let error = store.put(b"c", b"3").unwrap_err();
+    let Error::Format { problem, .. } = &error else { panic!("{error}") };
+    assert!(problem.to_string().contains("open the store again"), "{problem}");
+    assert!(store.delete(b"a").is_err());
+    assert_eq!((store.get(b"a").unwrap(), store.get(b"c").unwrap()), (Some(b"1".to_vec()), None));
+    fs::remove_dir(&blocker).unwrap();
+    store.write(two()).unwrap();
+    store.put(b"c", b"3").unwrap();
+    drop(store);
+    let store = open(folder.path());
+    let found = [b"a", b"b", b"c"].map(|key| store.get(key).unwrap());
+    assert_eq!(found, [b"1", b"2", b"3"].map(|value| Some(value.to_vec())));
+}
+
+#[test]
 fn compacting_bounds_the_tables_and_the_work() {
     const MAX_TABLES: usize = 4;
     const BATCHES: u64 = 200;
