@@ -53,9 +53,7 @@ impl Store {
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Store> {
         let folder = folder.as_ref();
         fs::create_dir_all(folder).map_err(Error::io(folder, "create"))?;
-        if StoreFiles::list(folder)?.is_foreign() {
-            return Err(Error::Occupied { path: folder.to_owned() });
-        }
+        StoreFiles::list(folder)?.check_not_foreign(folder)?;
         let lock = folder::lock(folder, options.wait)?;
         let (reader, log) = Reader::load(folder, options, Access::Write)?;
         let held = reader.memory.iter().map(|(key, value)| entry_bytes(key, value.as_deref())).sum();

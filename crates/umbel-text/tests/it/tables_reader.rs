@@ -170,9 +170,41 @@ fn other_folders_are_refused_and_stay_as_they_are() {
     let error = Store::open(folder.path(), Options::default()).unwrap_err();
     assert!(matches!(error, Error::Occupied { .. }), "{error}");
     assert_eq!(contents(folder.path()).into_keys().collect::<Vec<_>>(), ["letter.txt"]);
-    // An empty store is a store.
+    // An empty store is a store, also with the counts of lookups.
+    drop(open(&missing));
+    read(&missing).record(Counts::default()).unwrap();
+    fs::write(missing.join(".umbel-Xy12.part"), "a table that a crash left").unwrap();
     drop(open(&missing));
     assert_eq!(read(&missing).get(b"a").unwrap(), None);
+}
+
+#[test]
+fn files_that_only_have_the_names_of_a_store_are_refused_and_stay_as_they_are() {
+    let notes = ("00000003.log", "my notes");
+    let long = ("00000001.log", "my notes, which are longer than the header of a log");
+    for files in [
+        &[notes][..],
+        &[long],
+        &[("00000001.log", "UMBEL notes")],
+        &[("lock", ""), notes],
+        &[("lock", ""), ("letter.txt", "Dear Ada")],
+        &[("lock", ""), ("00000001.log", ""), ("letter.txt", "Dear Ada")],
+        &[notes, ("letter.txt", "Dear Ada")],
+        &[("counts", "1 2 3")],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
+        let before = contents(folder.path());
+        let error = Store::open(folder.path(), Options::default()).unwrap_err();
+        match &error {
+            Error::Occupied { .. } => {}
+            Error::Format { problem, .. } => assert!(problem.to_string().ends_with("it is not a log")),
+            _ => panic!("{error}"),
+        }
+        assert!(Store::open_existing(folder.path(), Options::default()).is_err(), "{files:?}");
+        assert!(Reader::open(folder.path(), Options::default()).is_err(), "{files:?}");
+        assert_eq!(contents(folder.path()), before);
+    }
 }
 
 #[test]
