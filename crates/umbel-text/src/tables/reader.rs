@@ -285,8 +285,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Fails if the folder is read-only, or the file with the total is damaged; it is then left as
-    /// it is.
+    /// Fails if the folder is read-only, other processes keep the file with the total locked, or
+    /// that file is damaged or not a regular file; it is then left as it is.
     pub fn record(&self, counts: Counts) -> Result<Counts> {
         counts::add(&folder::counts_path(&self.folder), counts)
     }
@@ -295,7 +295,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Fails if the file with the total is damaged or cannot be read.
+    /// Fails if the file with the total is damaged, locked for long, not a regular file, or cannot
+    /// be read.
     pub fn recorded(&self) -> Result<Counts> {
         counts::load(&folder::counts_path(&self.folder))
     }

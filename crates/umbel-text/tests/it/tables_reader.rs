@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use rustix::fs::{CWD, Mode, mkfifoat};
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Bound;
@@ -343,4 +344,37 @@ fn recorded_counts_add_up_and_damage_to_them_is_detected() {
         }
         assert!(fs::read(&path).unwrap() == damaged, "it is left as it is");
     }
+}
+
+#[test]
+fn counts_are_kept_in_a_regular_file_only_and_nobody_waits_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(folder.path()));
+    let reader = read(folder.path());
+    let path = folder.path().join("counts");
+    let refused = |what: &str| {
+        for error in [reader.recorded().unwrap_err(), reader.record(Counts::default()).unwrap_err()] {
+            let error = error.to_string();
+            assert!(error.contains("counts") && error.contains(what), "{error}");
+        }
+    };
+    // A link to a file elsewhere, which stays empty, and a link to a file that does not exist.
+    let elsewhere = tempfile::NamedTempFile::new().unwrap();
+    let missing = folder.path().join("missing");
+    for target in [elsewhere.path(), &missing] {
+        std::os::unix::fs::symlink(target, &path).unwrap();
+        refused("not a regular file");
+        fs::remove_file(&path).unwrap();
+    }
+    assert!(fs::read(elsewhere.path()).unwrap().is_empty() && !missing.exists());
+    // A process that holds the lock does not stop the others.
+    let busy = fs::File::create(&path).unwrap();
+    busy.lock().unwrap();
+    refused("");
+    drop(busy);
+    assert_eq!(reader.record(Counts::default()).unwrap(), Counts::default());
+    fs::remove_file(&path).unwrap();
+    // A pipe without another end.
+    mkfifoat(CWD, &path, Mode::RWXU).unwrap();
+    refused("not a regular file");
 }
