@@ -52,6 +52,8 @@ impl Store {
     /// an operation. A damaged table is not an error here; see [`Reader::tables`].
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Store> {
         let folder = folder.as_ref();
+        // Fail now instead of at the first flush, and create nothing.
+        options.check_rate()?;
         fs::create_dir_all(folder).map_err(Error::io(folder, "create"))?;
         StoreFiles::list(folder)?.check_not_foreign(folder)?;
         let lock = folder::lock(folder, options.wait)?;
