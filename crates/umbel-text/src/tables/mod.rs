@@ -58,7 +58,7 @@
 //! # Batches
 //!
 //! [`Store::write`] writes many [`Changes`] at once, as a table of their own: all of them or none.
-//! [`Store::compact`] merges the newest tables when there are too many, so that a lookup queries a
+//! [`Store::compact`] merges tables when there are too many, so that a lookup queries a
 //! bounded number of filters.
 //!
 //! ```

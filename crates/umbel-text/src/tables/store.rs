@@ -216,12 +216,13 @@ impl Store {
         Ok(())
     }
 
-    /// Merges the newest tables while there are more than `max_tables`.
+    /// Merges tables while there are more than `max_tables`.
     ///
-    /// A merge takes the two newest tables, and each further one that is at most twice as large as
-    /// those taken before it. So an entry is rewritten only when its table grows by half or more,
-    /// or is among the two smallest. Damaged tables, and those older than a damaged one, stay as
-    /// they are.
+    /// A merge takes two neighbours, and each next older table that is at most twice as large as
+    /// those taken before it. Of all such runs it takes the one with the fewest bytes per table that
+    /// goes away. So small tables are merged with each other, and a large one is left alone while
+    /// there are cheaper merges. Damaged tables, and those older than a damaged one, stay as they
+    /// are.
     ///
     /// # Errors
     ///
@@ -229,11 +230,9 @@ impl Store {
     pub fn compact(&mut self, max_tables: usize) -> Result<()> {
         while self.newest_first.len() > max_tables {
             let intact = self.newest_first.iter().map_while(|slot| slot.table().ok());
-            let newest = merge::due(intact.map(|table| table.length));
-            if newest < 2 {
-                break;
-            }
-            self.merge(0..newest)?;
+            let sizes: Vec<u64> = intact.map(|table| table.length).collect();
+            let Some(run) = merge::due(&sizes) else { break };
+            self.merge(run)?;
         }
         Ok(())
     }

@@ -297,6 +297,28 @@ fn compacting_bounds_the_tables_and_the_work() {
 }
 
 #[test]
+fn small_changes_do_not_rewrite_large_tables_each_time() {
+    const MAX_TABLES: usize = 8;
+    const LARGE: [usize; 2] = [95_000, 38_000];
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path());
+    let sizes = [1; 6].into_iter().chain(LARGE).chain([1; 100]);
+    let mut written = 0;
+    for (n, size) in sizes.enumerate() {
+        store.write(batch([(n.to_be_bytes().to_vec(), vec![7; size])])).unwrap();
+        let before = store.tables();
+        store.compact(MAX_TABLES).unwrap();
+        assert!(store.tables().len() <= MAX_TABLES);
+        let is_new = |path: &Path| before.iter().all(|table| table.path != path);
+        let tables = store.tables();
+        written += tables.iter().filter(|table| is_new(&table.path)).map(|table| table.bytes).sum::<u64>();
+    }
+    assert_eq!(store.entries().unwrap().count(), 108);
+    // The small tables alone are rewritten; once per change would be a hundred times the large one.
+    assert!(written < 10 * LARGE[1] as u64, "{written}");
+}
+
+#[test]
 fn compacting_leaves_damaged_tables_alone() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path());
