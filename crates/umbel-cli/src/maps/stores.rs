@@ -7,7 +7,7 @@ use std::path::Path;
 use umbel_text::Error;
 use umbel_text::tables::{Changes, Options, Reader, Store};
 
-/// The number of tables above which the newest are merged after a change.
+/// The number of tables above which some are merged after a change.
 const MAX_TABLES: usize = 8;
 
 /// Opens a store for reading, after a process that changes it.

@@ -2,17 +2,26 @@
 //! format.
 
 use crate::{Error, Result};
-use std::fs::File;
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::ops::AddAssign;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 use umbel::file::fields::{Fields, sum_at};
 
 const MAGIC: &[u8; 8] = b"UMBELCNT";
 const VERSION: u32 = 1;
 /// The size of the file: magic, version, padding, four numbers and the checksum.
 const FILE_BYTES: usize = 8 + 4 + 4 + 4 * 8 + 8;
+
+/// How often a lock is tried, and the pause in between.
+const LOCK_TRIES: u32 = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(2);
+
+const NOT_A_FILE: &str = "it is not a regular file";
 
 /// Counts of lookups and their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,12 +75,10 @@ impl AtomicCounts {
 
 /// Returns the total in a file; zeros if there is none.
 pub(super) fn load(path: &Path) -> Result<Counts> {
-    let io = |doing| Error::io(path, doing);
-    let mut file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Counts::default()),
-        file => file.map_err(io("open"))?,
+    let Some(mut file) = open(path, File::options().read(true))? else {
+        return Ok(Counts::default());
     };
-    file.lock_shared().map_err(io("lock"))?;
+    lock(path, || file.try_lock_shared())?;
     read(&mut file, path)
 }
 
@@ -79,15 +86,48 @@ pub(super) fn load(path: &Path) -> Result<Counts> {
 /// none.
 pub(super) fn add(path: &Path, counts: Counts) -> Result<Counts> {
     let io = |doing| Error::io(path, doing);
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
-    let mut file = file.map_err(io("open"))?;
+    let file = open(path, File::options().read(true).write(true).create(true).truncate(false))?;
+    let mut file = file.ok_or_else(|| io("open")(io::ErrorKind::NotFound.into()))?;
     // Several processes may end at the same time, and none of their counts should be lost.
-    file.lock().map_err(io("lock"))?;
+    lock(path, || file.try_lock())?;
     let mut total = read(&mut file, path)?;
     total += counts;
     // A single small write, without `fsync`: these are statistics, not data.
     file.rewind().and_then(|()| file.write_all(&encode(total))).map_err(io("write to"))?;
     Ok(total)
+}
+
+/// Opens a regular file. Returns `None` if there is none. Does not wait for the other end of a
+/// pipe, and does not follow a link, which could lead to a file that is not of the store.
+fn open(path: &Path, options: &mut OpenOptions) -> Result<Option<File>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = match options.custom_flags(flags.bits() as i32).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // The system's message for a link is about a loop.
+        Err(_) if path.is_symlink() => return Err(unusable(path, NOT_A_FILE)),
+        file => file.map_err(Error::io(path, "open"))?,
+    };
+    match file.metadata().map_err(Error::io(path, "read"))?.is_file() {
+        true => Ok(Some(file)),
+        false => Err(unusable(path, NOT_A_FILE)),
+    }
+}
+
+/// Locks the file. A process holds the lock for a moment only, so this gives up soon: lookups
+/// should not wait for their statistics.
+fn lock(path: &Path, try_lock: impl Fn() -> Result<(), TryLockError>) -> Result<()> {
+    for _ in 0..LOCK_TRIES {
+        match try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(Error::io(path, "lock")(error)),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+        }
+    }
+    Err(Error::Locked { path: path.to_owned() })
+}
+
+fn unusable(path: &Path, problem: &str) -> Error {
+    Error::damaged(path, format!("{problem}; remove it, and the counts of lookups start again at 0"))
 }
 
 fn encode(counts: Counts) -> Vec<u8> {
@@ -106,9 +146,7 @@ fn read(file: &mut File, path: &Path) -> Result<Counts> {
     if bytes.is_empty() {
         return Ok(Counts::default());
     }
-    decode(&bytes).map_err(|problem| {
-        Error::damaged(path, format!("{problem}; remove it, and the counts of lookups start again at 0"))
-    })
+    decode(&bytes).map_err(|problem| unusable(path, problem))
 }
 
 fn decode(bytes: &[u8]) -> Result<Counts, &'static str> {

@@ -1,5 +1,6 @@
 //! The folder of a store: its files, and the lock on them.
 
+use super::log::{self, Start};
 use super::slot::{MAX_FLUSHES, Span};
 use crate::{Error, Result};
 use std::fs::{self, File, TryLockError};
@@ -15,6 +16,11 @@ pub(super) struct StoreFiles {
     pub spans: Vec<Span>,
     pub logs: Vec<u64>,
     has_lock: bool,
+    has_counts: bool,
+    /// Whether a log has at least the first bytes of one.
+    has_log: bool,
+    /// A file that has the name of a log, but is something else.
+    not_a_log: Option<PathBuf>,
     has_others: bool,
 }
 
@@ -28,7 +34,17 @@ impl StoreFiles {
             let name = path.file_name().and_then(|name| name.to_str()).filter(|_| path.is_file());
             let (span, log) = (name.and_then(Span::from_file_name), name.and_then(log_number));
             files.has_lock |= name == Some(LOCK);
-            files.has_others |= name != Some(LOCK) && span.is_none() && log.is_none();
+            files.has_counts |= name == Some(COUNTS);
+            let is_named = name.is_some_and(|name| [LOCK, COUNTS].contains(&name) || is_part(name));
+            files.has_others |= !is_named && span.is_none() && log.is_none();
+            match log.map(|number| Start::read(&path, number)) {
+                Some(Ok(Start::Foreign)) => files.not_a_log = Some(path.clone()),
+                Some(Ok(Start::Log)) => files.has_log = true,
+                // A writer that is not locked out yet has just removed it.
+                Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => files.has_log = true,
+                Some(Err(error)) => return Err(Error::io(&path, "read")(error)),
+                Some(Ok(Start::Torn)) | None => {}
+            }
             files.spans.extend(span);
             files.logs.extend(log);
         }
@@ -46,14 +62,20 @@ impl StoreFiles {
         }
     }
 
-    /// Returns whether the folder holds a store, with or without entries.
+    /// Returns whether the folder holds a store, with or without entries. Many programs lock a file
+    /// named `lock`, so it proves nothing beside files that do not belong to a store.
     fn is_store(&self) -> bool {
-        self.has_lock || !self.spans.is_empty() || !self.logs.is_empty()
+        !self.spans.is_empty() || self.has_log || (self.has_lock && !self.has_others)
     }
 
-    /// Returns whether the folder holds other files, but no store.
-    pub fn is_foreign(&self) -> bool {
-        self.has_others && !self.is_store()
+    /// Fails if the folder holds other files, but no store.
+    pub fn check_not_foreign(&self, folder: &Path) -> Result<()> {
+        match &self.not_a_log {
+            _ if self.is_store() => Ok(()),
+            _ if self.has_others || self.has_counts => Err(Error::Occupied { path: folder.to_owned() }),
+            Some(path) => Err(log::not_a_log(path)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -97,6 +119,11 @@ pub(super) fn log_path(folder: &Path, number: u64) -> PathBuf {
 
 pub(super) fn counts_path(folder: &Path) -> PathBuf {
     folder.join(COUNTS)
+}
+
+/// Returns whether this is the name of an incomplete file, which a crash can leave.
+fn is_part(name: &str) -> bool {
+    name.starts_with(".umbel-") && name.ends_with(".part")
 }
 
 fn log_number(name: &str) -> Option<u64> {

@@ -6,7 +6,7 @@
 use super::table::Entry;
 use crate::{Error, Result};
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use umbel::file::FormatError;
 use umbel::file::fields::{Fields, sum_at};
@@ -18,6 +18,8 @@ const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 8;
 /// The size of a record before its key and value: their lengths, the checksum of both, and the
 /// checksum of these three fields.
 const RECORD_HEADER_BYTES: usize = 4 + 4 + 8 + 8;
+
+const NOT_A_LOG: &str = "it is not a log";
 
 #[derive(Debug)]
 pub(super) struct Log {
@@ -37,11 +39,51 @@ pub(super) struct Records {
     pub torn: u64,
 }
 
+/// What the first bytes of a file with the name of a log say about it.
+pub(super) enum Start {
+    Log,
+    /// A crash may have left this before the header was on disk. So may anything else that made an
+    /// empty file.
+    Torn,
+    Foreign,
+}
+
+impl Start {
+    pub fn read(path: &Path, number: u64) -> io::Result<Start> {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut bytes)?;
+        Ok(match bytes.starts_with(MAGIC) {
+            true => Start::Log,
+            false if is_torn_header(&bytes, number) => Start::Torn,
+            false => Start::Foreign,
+        })
+    }
+}
+
+/// Returns the error for a file that has the name of a log, but is something else.
+pub(super) fn not_a_log(path: &Path) -> Error {
+    Error::Format { path: path.to_owned(), problem: FormatError::Invalid { what: NOT_A_LOG.into() } }
+}
+
+fn header(number: u64) -> Vec<u8> {
+    let mut head = MAGIC.to_vec();
+    head.extend([VERSION, 0].map(u32::to_le_bytes).as_flattened());
+    head.extend(number.to_le_bytes());
+    head.extend(sum_at(0, &head).to_le_bytes());
+    head
+}
+
+/// Returns whether these bytes are a header of which not all reached the disk.
+fn is_torn_header(bytes: &[u8], number: u64) -> bool {
+    let is_cut = bytes.len() < HEADER_BYTES && header(number).starts_with(bytes);
+    is_cut || bytes.iter().all(|byte| *byte == 0)
+}
+
 /// Reads a log up to its last complete record. A crash can leave an incomplete one.
 pub(super) fn read(path: &Path, number: u64) -> Result<Records> {
     let bytes = std::fs::read(path).map_err(Error::io(path, "read"))?;
     let all = bytes.len() as u64;
-    if bytes.len() < HEADER_BYTES || bytes.iter().all(|byte| *byte == 0) {
+    if is_torn_header(&bytes, number) {
         return Ok(Records { entries: Vec::new(), length: 0, torn: all });
     }
     let (entries, length) =
@@ -52,12 +94,8 @@ pub(super) fn read(path: &Path, number: u64) -> Result<Records> {
 impl Log {
     /// Creates a log.
     pub fn create(path: &Path, number: u64) -> Result<Log> {
-        let mut head = MAGIC.to_vec();
-        head.extend([VERSION, 0].map(u32::to_le_bytes).as_flattened());
-        head.extend(number.to_le_bytes());
-        head.extend(sum_at(0, &head).to_le_bytes());
         // No `fsync` here: durability is only promised after `sync`.
-        let write = || File::create(path)?.write_all(&head);
+        let write = || File::create(path)?.write_all(&header(number));
         write().map_err(Error::io(path, "create"))?;
         Log::append_to(path, HEADER_BYTES as u64)
     }
@@ -83,8 +121,7 @@ impl Log {
     /// Appends a record. On failure the log is unchanged.
     pub fn append(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
         if self.closed {
-            let what = "a write has failed, and what it left could not be removed: open the store again";
-            return Err(self.problem(FormatError::Invalid { what: what.into() }));
+            return Err(Error::Format { path: self.path.clone(), problem: refused() });
         }
         let lengths = [key.len() as u32, value.map_or(0, |value| value.len() as u32 + 1)];
         let body = [key, value.unwrap_or_default()].concat();
@@ -101,11 +138,6 @@ impl Log {
         Ok(())
     }
 
-    /// Makes the log refuse further records.
-    pub fn close(&mut self) {
-        self.closed = true;
-    }
-
     /// Waits until everything is on the disk.
     pub fn sync(&self) -> Result<()> {
         self.file.sync_data().map_err(Error::io(&self.path, "flush"))?;
@@ -115,21 +147,23 @@ impl Log {
         }
         Ok(())
     }
+}
 
-    fn problem(&self, problem: FormatError) -> Error {
-        Error::Format { path: self.path.clone(), problem }
-    }
+/// Describes why a store accepts no more writes after a failed one.
+pub(super) fn refused() -> FormatError {
+    let what = "a write has failed, and what it left could not be removed: open the store again";
+    FormatError::Invalid { what: what.into() }
 }
 
 /// Returns the records, and the end of the last complete one.
 fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
     let mut fields = Fields(bytes);
+    if !bytes.starts_with(MAGIC) {
+        return Err(FormatError::Invalid { what: NOT_A_LOG.into() });
+    }
     let head = fields.bytes(HEADER_BYTES as u64).and_then(|head| head.split_last_chunk::<8>());
     let (head, end) =
         head.ok_or(FormatError::Length { expected: HEADER_BYTES as u64, found: bytes.len() as u64 })?;
-    if !head.starts_with(MAGIC) {
-        return Err(FormatError::Invalid { what: "it is not a log".into() });
-    }
     if sum_at(0, head) != u64::from_le_bytes(*end) {
         return Err(FormatError::Damaged { part: "the head".into() });
     }

@@ -3,22 +3,28 @@
 use super::table::Entry;
 use crate::Result;
 use std::iter::Peekable;
+use std::ops::Range;
 
 /// The largest ratio between a table and the newer ones that it is merged with.
 const MAX_SIZE_RATIO: u64 = 2;
 
-/// Returns how many of the newest tables to merge, whose sizes these are: two, and each further one
-/// that is not much larger than all of those.
-pub(super) fn due(newest_first: impl Iterator<Item = u64>) -> usize {
-    let (mut taken, mut bytes) = (0, 0u64);
-    for size in newest_first {
-        if taken >= 2 && size > bytes.saturating_mul(MAX_SIZE_RATIO) {
-            break;
+/// Returns which consecutive tables of these sizes to merge; `None` if there are fewer than two.
+///
+/// A run has two tables, and each older one that is not much larger than all of those, so that sizes
+/// grow geometrically. Of the runs, this is the one with the fewest bytes per table that goes away.
+pub(super) fn due(newest_first: &[u64]) -> Option<Range<usize>> {
+    let runs = (0..newest_first.len().saturating_sub(1)).map(|start| {
+        let (mut end, mut bytes) = (start, 0u64);
+        for size in &newest_first[start..] {
+            if end >= start + 2 && *size > bytes.saturating_mul(MAX_SIZE_RATIO) {
+                break;
+            }
+            end += 1;
+            bytes = bytes.saturating_add(*size);
         }
-        taken += 1;
-        bytes = bytes.saturating_add(size);
-    }
-    taken
+        (bytes / (end - start - 1) as u64, start..end)
+    });
+    runs.min_by_key(|(cost, _)| *cost).map(|(_, run)| run)
 }
 
 /// Entries in the order of their keys.

@@ -58,7 +58,7 @@
 //! # Batches
 //!
 //! [`Store::write`] writes many [`Changes`] at once, as a table of their own: all of them or none.
-//! [`Store::compact`] merges the newest tables when there are too many, so that a lookup queries a
+//! [`Store::compact`] merges tables when there are too many, so that a lookup queries a
 //! bounded number of filters.
 //!
 //! ```
@@ -100,6 +100,7 @@ pub use reader::Reader;
 pub use share::share;
 pub use store::Store;
 
+use crate::Result;
 use slot::Span;
 use std::path::PathBuf;
 use umbel::Hasher;
@@ -115,6 +116,14 @@ pub struct Options {
     pub hasher: Hasher,
     /// Whether to wait for another process that has the store open, instead of failing.
     pub wait: bool,
+}
+
+impl Options {
+    /// Fails if no filter can have the rate.
+    fn check_rate(&self) -> Result<()> {
+        umbel::Spec::new(1, self.rate).and_then(|spec| umbel::spec::plan(umbel::Kind::Blocked, &spec))?;
+        Ok(())
+    }
 }
 
 impl Default for Options {

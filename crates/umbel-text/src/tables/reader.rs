@@ -62,6 +62,7 @@ impl Reader {
     /// damaged table is not an error here; see [`Reader::tables`].
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Reader> {
         let folder = folder.as_ref();
+        options.check_rate()?;
         let lock = folder::lock_shared(folder, options.wait)?;
         let (reader, _) = Reader::load(folder, options, Access::Read)?;
         drop(lock);
@@ -71,8 +72,6 @@ impl Reader {
     /// Opens the tables, and reads the log that has not become a table yet. Returns the log too,
     /// if there is one and it may be written to.
     pub(super) fn load(folder: &Path, options: Options, access: Access) -> Result<(Reader, Option<Log>)> {
-        // Fail now instead of at the first flush.
-        umbel::Spec::new(1, options.rate).and_then(|spec| umbel::spec::plan(umbel::Kind::Blocked, &spec))?;
         let files = match access {
             Access::Read => StoreFiles::check_store(folder)?,
             Access::Write => StoreFiles::list(folder)?,
@@ -285,8 +284,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Fails if the folder is read-only, or the file with the total is damaged; it is then left as
-    /// it is.
+    /// Fails if the folder is read-only, other processes keep the file with the total locked, or
+    /// that file is damaged or not a regular file; it is then left as it is.
     pub fn record(&self, counts: Counts) -> Result<Counts> {
         counts::add(&folder::counts_path(&self.folder), counts)
     }
@@ -295,7 +294,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Fails if the file with the total is damaged or cannot be read.
+    /// Fails if the file with the total is damaged, locked for long, not a regular file, or cannot
+    /// be read.
     pub fn recorded(&self) -> Result<Counts> {
         counts::load(&folder::counts_path(&self.folder))
     }

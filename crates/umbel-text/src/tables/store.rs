@@ -3,13 +3,14 @@
 use super::Options;
 use super::changes::{Changes, check_lengths};
 use super::folder::{self, StoreFiles};
-use super::log::Log;
+use super::log::{self, Log};
 use super::merge::{self, Merged, Source};
 use super::reader::{Access, Reader};
 use super::slot::{Slot, Span};
 use super::table::{self, Entry, Table};
 use crate::{Error, Result};
 use std::fs::{self, File};
+use std::io;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 use umbel::file::{self, Placing};
@@ -27,6 +28,8 @@ pub struct Store {
     held: usize,
     /// `None` until something is written.
     log: Option<Log>,
+    /// Whether single writes are refused, because opening the store would not read them back.
+    closed: bool,
     /// Holds the lock while the store is open.
     _lock: File,
 }
@@ -49,14 +52,14 @@ impl Store {
     /// an operation. A damaged table is not an error here; see [`Reader::tables`].
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Store> {
         let folder = folder.as_ref();
+        // Fail now instead of at the first flush, and create nothing.
+        options.check_rate()?;
         fs::create_dir_all(folder).map_err(Error::io(folder, "create"))?;
-        if StoreFiles::list(folder)?.is_foreign() {
-            return Err(Error::Occupied { path: folder.to_owned() });
-        }
+        StoreFiles::list(folder)?.check_not_foreign(folder)?;
         let lock = folder::lock(folder, options.wait)?;
         let (reader, log) = Reader::load(folder, options, Access::Write)?;
         let held = reader.memory.iter().map(|(key, value)| entry_bytes(key, value.as_deref())).sum();
-        Ok(Store { reader, held, log, _lock: lock })
+        Ok(Store { reader, held, log, closed: false, _lock: lock })
     }
 
     /// Opens a store that exists. Creates no folder and no store.
@@ -94,6 +97,10 @@ impl Store {
         // Flush before the write, so that an error means that nothing was written.
         if self.held >= self.options.memory {
             self.flush()?;
+        }
+        if self.closed {
+            let path = self.folder.clone();
+            return Err(Error::Format { path, problem: log::refused() });
         }
         if self.log.is_none() {
             let number = self.next_number();
@@ -138,30 +145,29 @@ impl Store {
             return written;
         }
         self.held = 0;
-        if let Some(log) = self.log.take() {
-            // The table exists, so a log that cannot be removed now is not read again.
-            let _ = fs::remove_file(&log.path);
-        }
         Ok(())
     }
 
-    /// Writes these entries to a table that is newer than all others.
+    /// Writes these entries to a table that is newer than all others. The log, which has the same
+    /// number, must hold no other entries: it is obsolete from then on, even if it is empty.
     fn push_table(&mut self, entries: impl Iterator<Item = Entry>) -> Result<()> {
         let number = self.next_number();
         let span = Span { first: number, last: number };
         match self.make(span, entries.map(Ok)) {
             Ok(table) => self.reader.newest_first.insert(0, table),
             Err(error) => {
-                // If the table exists but could not be opened, its log would not be read again, so
-                // accept no more writes.
+                // If the table exists but could not be opened, the log of its number would not be
+                // read again, so accept no more writes to it.
                 let gone = fs::remove_file(self.folder.join(span.file_name()));
-                if gone.is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound)
-                    && let Some(log) = &mut self.log
-                {
-                    log.close();
-                }
+                self.closed = gone.is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
                 return Err(error);
             }
+        }
+        // This table has replaced one that an earlier failure left.
+        self.closed = false;
+        if let Some(log) = self.log.take() {
+            // The table exists, so a log that cannot be removed now is not read again.
+            let _ = fs::remove_file(&log.path);
         }
         Ok(())
     }
@@ -210,12 +216,13 @@ impl Store {
         Ok(())
     }
 
-    /// Merges the newest tables while there are more than `max_tables`.
+    /// Merges tables while there are more than `max_tables`.
     ///
-    /// A merge takes the two newest tables, and each further one that is at most twice as large as
-    /// those taken before it. So an entry is rewritten only when its table grows by half or more,
-    /// or is among the two smallest. Damaged tables, and those older than a damaged one, stay as
-    /// they are.
+    /// A merge takes two neighbours, and each next older table that is at most twice as large as
+    /// those taken before it. Of all such runs it takes the one with the fewest bytes per table that
+    /// goes away. So small tables are merged with each other, and a large one is left alone while
+    /// there are cheaper merges. Damaged tables, and those older than a damaged one, stay as they
+    /// are.
     ///
     /// # Errors
     ///
@@ -223,11 +230,9 @@ impl Store {
     pub fn compact(&mut self, max_tables: usize) -> Result<()> {
         while self.newest_first.len() > max_tables {
             let intact = self.newest_first.iter().map_while(|slot| slot.table().ok());
-            let newest = merge::due(intact.map(|table| table.length));
-            if newest < 2 {
-                break;
-            }
-            self.merge(0..newest)?;
+            let sizes: Vec<u64> = intact.map(|table| table.length).collect();
+            let Some(run) = merge::due(&sizes) else { break };
+            self.merge(run)?;
         }
         Ok(())
     }

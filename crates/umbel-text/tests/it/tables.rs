@@ -408,8 +408,10 @@ fn a_table_with_another_hash_gets_a_new_filter() {
 #[test]
 fn invalid_arguments_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    for rate in [0.0, 1.0, f64::NAN] {
-        assert!(Store::open(folder.path(), Options { rate, ..Options::default() }).is_err());
+    let new = folder.path().join("new");
+    for rate in [0.0, 1e-30, 1.0, f64::NAN] {
+        assert!(Store::open(&new, Options { rate, ..Options::default() }).is_err());
+        assert!(!new.exists(), "nothing is created with a rate of {rate}");
     }
     let mut store = open(folder.path());
     assert!(store.put(&vec![0; MAX_KEY + 1], b"").is_err());

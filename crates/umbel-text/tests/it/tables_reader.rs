@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use rustix::fs::{CWD, Mode, mkfifoat};
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Bound;
@@ -170,9 +171,41 @@ fn other_folders_are_refused_and_stay_as_they_are() {
     let error = Store::open(folder.path(), Options::default()).unwrap_err();
     assert!(matches!(error, Error::Occupied { .. }), "{error}");
     assert_eq!(contents(folder.path()).into_keys().collect::<Vec<_>>(), ["letter.txt"]);
-    // An empty store is a store.
+    // An empty store is a store, also with the counts of lookups.
+    drop(open(&missing));
+    read(&missing).record(Counts::default()).unwrap();
+    fs::write(missing.join(".umbel-Xy12.part"), "a table that a crash left").unwrap();
     drop(open(&missing));
     assert_eq!(read(&missing).get(b"a").unwrap(), None);
+}
+
+#[test]
+fn files_that_only_have_the_names_of_a_store_are_refused_and_stay_as_they_are() {
+    let notes = ("00000003.log", "my notes");
+    let long = ("00000001.log", "my notes, which are longer than the header of a log");
+    for files in [
+        &[notes][..],
+        &[long],
+        &[("00000001.log", "UMBEL notes")],
+        &[("lock", ""), notes],
+        &[("lock", ""), ("letter.txt", "Dear Ada")],
+        &[("lock", ""), ("00000001.log", ""), ("letter.txt", "Dear Ada")],
+        &[notes, ("letter.txt", "Dear Ada")],
+        &[("counts", "1 2 3")],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
+        let before = contents(folder.path());
+        let error = Store::open(folder.path(), Options::default()).unwrap_err();
+        match &error {
+            Error::Occupied { .. } => {}
+            Error::Format { problem, .. } => assert!(problem.to_string().ends_with("it is not a log")),
+            _ => panic!("{error}"),
+        }
+        assert!(Store::open_existing(folder.path(), Options::default()).is_err(), "{files:?}");
+        assert!(Reader::open(folder.path(), Options::default()).is_err(), "{files:?}");
+        assert_eq!(contents(folder.path()), before);
+    }
 }
 
 #[test]
@@ -197,6 +230,52 @@ fn a_batch_that_cannot_be_written_changes_nothing() {
 }
 
 #[test]
+fn writes_after_a_batch_survive_whatever_log_a_crash_has_left() {
+    let header = {
+        let folder = tempfile::tempdir().unwrap();
+        open(folder.path()).put(b"a", b"").unwrap();
+        fs::read(folder.path().join("00000001.log")).unwrap()[..32].to_vec()
+    };
+    let torn_record = [&header[..], b"torn"].concat();
+    for log in [&[][..], &header[..20], &[0; 64], &header, &torn_record] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("00000001.log"), log).unwrap();
+        let mut store = open(folder.path());
+        store.write(batch([(b"a".to_vec(), b"1".to_vec())])).unwrap();
+        store.put(b"b", b"2").unwrap();
+        store.delete(b"a").unwrap();
+        drop(store);
+        let store = open(folder.path());
+        assert_eq!(store.get(b"b").unwrap(), Some(b"2".to_vec()), "{log:?}");
+        assert_eq!(store.get(b"a").unwrap(), None, "{log:?}");
+    }
+}
+
+#[test]
+fn writes_are_refused_while_the_rest_of_a_failed_batch_is_in_their_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path());
+    store.put(b"a", b"1").unwrap();
+    // The log becomes table 1, and a directory is in the way of table 2.
+    let blocker = folder.path().join("00000002-00000002.table");
+    fs::create_dir(&blocker).unwrap();
+    let two = || batch([(b"b".to_vec(), b"2".to_vec())]);
+    assert!(store.write(two()).is_err());
+    let error = store.put(b"c", b"3").unwrap_err();
+    let Error::Format { problem, .. } = &error else { panic!("{error}") };
+    assert!(problem.to_string().contains("open the store again"), "{problem}");
+    assert!(store.delete(b"a").is_err());
+    assert_eq!((store.get(b"a").unwrap(), store.get(b"c").unwrap()), (Some(b"1".to_vec()), None));
+    fs::remove_dir(&blocker).unwrap();
+    store.write(two()).unwrap();
+    store.put(b"c", b"3").unwrap();
+    drop(store);
+    let store = open(folder.path());
+    let found = [b"a", b"b", b"c"].map(|key| store.get(key).unwrap());
+    assert_eq!(found, [b"1", b"2", b"3"].map(|value| Some(value.to_vec())));
+}
+
+#[test]
 fn compacting_bounds_the_tables_and_the_work() {
     const MAX_TABLES: usize = 4;
     const BATCHES: u64 = 200;
@@ -215,6 +294,28 @@ fn compacting_bounds_the_tables_and_the_work() {
     let bytes: u64 = store.tables().iter().map(|table| table.bytes).sum();
     // Merging all tables each time would write about BATCHES / 2 times the bytes of the store.
     assert!(written < 8 * bytes, "{written} for {bytes}");
+}
+
+#[test]
+fn small_changes_do_not_rewrite_large_tables_each_time() {
+    const MAX_TABLES: usize = 8;
+    const LARGE: [usize; 2] = [95_000, 38_000];
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path());
+    let sizes = [1; 6].into_iter().chain(LARGE).chain([1; 100]);
+    let mut written = 0;
+    for (n, size) in sizes.enumerate() {
+        store.write(batch([(n.to_be_bytes().to_vec(), vec![7; size])])).unwrap();
+        let before = store.tables();
+        store.compact(MAX_TABLES).unwrap();
+        assert!(store.tables().len() <= MAX_TABLES);
+        let is_new = |path: &Path| before.iter().all(|table| table.path != path);
+        let tables = store.tables();
+        written += tables.iter().filter(|table| is_new(&table.path)).map(|table| table.bytes).sum::<u64>();
+    }
+    assert_eq!(store.entries().unwrap().count(), 108);
+    // The small tables alone are rewritten; once per change would be a hundred times the large one.
+    assert!(written < 10 * LARGE[1] as u64, "{written}");
 }
 
 #[test]
@@ -265,4 +366,37 @@ fn recorded_counts_add_up_and_damage_to_them_is_detected() {
         }
         assert!(fs::read(&path).unwrap() == damaged, "it is left as it is");
     }
+}
+
+#[test]
+fn counts_are_kept_in_a_regular_file_only_and_nobody_waits_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(folder.path()));
+    let reader = read(folder.path());
+    let path = folder.path().join("counts");
+    let refused = |what: &str| {
+        for error in [reader.recorded().unwrap_err(), reader.record(Counts::default()).unwrap_err()] {
+            let error = error.to_string();
+            assert!(error.contains("counts") && error.contains(what), "{error}");
+        }
+    };
+    // A link to a file elsewhere, which stays empty, and a link to a file that does not exist.
+    let elsewhere = tempfile::NamedTempFile::new().unwrap();
+    let missing = folder.path().join("missing");
+    for target in [elsewhere.path(), &missing] {
+        std::os::unix::fs::symlink(target, &path).unwrap();
+        refused("not a regular file");
+        fs::remove_file(&path).unwrap();
+    }
+    assert!(fs::read(elsewhere.path()).unwrap().is_empty() && !missing.exists());
+    // A process that holds the lock does not stop the others.
+    let busy = fs::File::create(&path).unwrap();
+    busy.lock().unwrap();
+    refused("");
+    drop(busy);
+    assert_eq!(reader.record(Counts::default()).unwrap(), Counts::default());
+    fs::remove_file(&path).unwrap();
+    // A pipe without another end.
+    mkfifoat(CWD, &path, Mode::RWXU).unwrap();
+    refused("not a regular file");
 }

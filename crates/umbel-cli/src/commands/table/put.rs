@@ -14,8 +14,9 @@ use std::process::ExitCode;
 /// or after an error none. They are on disk when the command ends. The store is created if it does
 /// not exist.
 ///
-/// The newest tables are merged if there are more than eight: the two newest, and each further one
-/// that is at most twice as large as those before it. A merge holds the new table in memory.
+/// Tables are merged if there are more than eight: two neighbours, and each next older one that is
+/// at most twice as large as those before it, where that rewrites the fewest bytes for each table
+/// that goes away. A merge holds the new table in memory.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel table put prices prices.tsv           # apple<tab>0.80
