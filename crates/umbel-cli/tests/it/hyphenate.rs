@@ -49,7 +49,7 @@ fn lines_of_a_file_are_written_together() {
 fn own_exceptions_and_statistics() {
     let shell = Shell::new();
     shell.write("own", "% broken nowhere\nprograms\nta-ble\n");
-    let answer = shell.pipe("hyphenate --stats --exceptions own", TEXT).ok();
+    let answer = shell.pipe("hyphenate --stats --exceptions own", TEXT).code(0);
     assert_eq!(answer.text(), MARKED.replace("pro-grams", "programs"));
     for row in
         ["words                        5", "list reads, filter said yes  4", "list reads saved             1"]
