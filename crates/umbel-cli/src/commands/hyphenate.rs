@@ -2,10 +2,11 @@
 
 use crate::args::{headings, names};
 use crate::documents::hyphenation::{open_hyphenator, report_counts};
-use crate::input::{check_not_stdout, name, open_bytes, resolve};
+use crate::input::{check_not_stdout, may_wait, name, open_bytes, resolve};
+use crate::terminal::output::Out;
 use crate::terminal::{exit, output};
 use anyhow::{Context, Result};
-use std::io::{self, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel_text::Error;
@@ -82,7 +83,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 fn hyphenate(hyphenator: &Hyphenator, path: &Path, mark: &str) -> Result<Counts> {
     let text = BufReader::with_capacity(1 << 16, open_bytes(path)?);
-    match hyphenator.hyphenate(text, io::stdout().lock(), mark) {
+    match hyphenator.hyphenate(text, Out::new(may_wait(path))?, mark) {
         Ok(counts) => Ok(counts),
         Err(Error::Input(error)) => Err(error).with_context(|| format!("cannot read {}", name(path))),
         Err(Error::Output(error)) => Err(error).context(output::WRITE_FAILED),

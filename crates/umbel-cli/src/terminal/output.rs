@@ -41,6 +41,20 @@ impl Out {
     }
 }
 
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.writer.write(bytes)?;
+        if self.eager {
+            self.writer.flush()?;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
 /// The context of errors when writing to standard output, for instance because a disk is full.
 pub const WRITE_FAILED: &str = "cannot write to standard output";
 

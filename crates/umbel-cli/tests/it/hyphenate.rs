@@ -1,6 +1,10 @@
 //! `umbel hyphenate`: texts come out with marks in their words and nothing else changed.
 
-use crate::shell::{Shell, gzip};
+use crate::shell::{Shell, UMBEL, gzip};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::process::Command;
+use std::time::Duration;
 
 const TEXT: &str = "The hyphenation of computer programs: a table, an associate.\r\n";
 const MARKED: &str = "The hy-phen-a-tion of com-puter pro-grams: a ta-ble, an as-so-ciate.\r\n";
@@ -19,11 +23,33 @@ fn texts_from_files_and_pipes_get_their_marks() {
     assert_eq!(shell.pipe("hyphenate", bytes).ok().stdout, bytes);
 }
 
+/// A datagram socket delivers each write on its own.
+#[test]
+fn lines_of_a_file_are_written_together() {
+    const LINES: usize = 2000;
+    let shell = Shell::new();
+    shell.write("many", TEXT.repeat(LINES));
+    let (output, input) = UnixDatagram::pair().unwrap();
+    output.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut command = Command::new(UMBEL);
+    command.arg("hyphenate").arg(shell.path("many")).stdout(OwnedFd::from(input));
+    let mut child = command.spawn().unwrap();
+    let (mut text, mut writes, mut buffer) = (Vec::new(), 0, vec![0; 1 << 20]);
+    while text.len() < MARKED.len() * LINES {
+        let length = output.recv(&mut buffer).unwrap();
+        text.extend_from_slice(&buffer[..length]);
+        writes += 1;
+    }
+    assert!(child.wait().unwrap().success());
+    assert!(text == MARKED.repeat(LINES).as_bytes());
+    assert!(writes <= LINES / 100, "{writes} writes");
+}
+
 #[test]
 fn own_exceptions_and_statistics() {
     let shell = Shell::new();
     shell.write("own", "% broken nowhere\nprograms\nta-ble\n");
-    let answer = shell.pipe("hyphenate --stats --exceptions own", TEXT).ok();
+    let answer = shell.pipe("hyphenate --stats --exceptions own", TEXT).code(0);
     assert_eq!(answer.text(), MARKED.replace("pro-grams", "programs"));
     for row in
         ["words                        5", "list reads, filter said yes  4", "list reads saved             1"]
