@@ -2,12 +2,13 @@
 
 use crate::shell::{Shell, text};
 
-/// Returns a folder with a filter, a map and a multiset.
+/// Returns a folder with a filter, a map, a multiset and a table.
 fn prepared() -> Shell {
     let shell = Shell::new();
     shell.build("filter", "--kind counting -n 100", "apple\nbanana\n17\ttabbed\n-v\n\n");
     shell.pipe("map build -o map", "sun\tyellow\nsea\tblue\n").ok();
     shell.pipe("count build -o count", "sun\nsun\nsun\nsea\n").ok();
+    shell.pipe("table put table", "apple\tred\nbanana\tyellow\n").ok();
     shell
 }
 
@@ -30,6 +31,8 @@ fn keys_give_the_answers_of_lines() {
         &["map", "get", "map"],
         &["map", "get", "-v", "map"],
         &["count", "get", "count"],
+        &["table", "get", "table"],
+        &["table", "get", "-v", "table"],
         &["add", "--new", "filter"],
         &["add", "--json", "filter"],
         &["remove", "filter"],
@@ -61,7 +64,7 @@ fn a_key_may_begin_with_a_dash_and_hold_newlines_if_lines_end_with_zero_bytes() 
 fn keys_exclude_files_and_headers() {
     let shell = prepared();
     shell.write("lines", "apple\n");
-    for command in ["check filter", "add filter", "remove filter", "map get map", "count get count"] {
+    for command in ["check filter", "add filter", "remove filter", "map get map", "count get count", "table get table"] {
         shell.run(&format!("{command} lines --key apple")).code(2);
         shell.run(&format!("{command} --header --key apple")).code(2);
     }
@@ -73,7 +76,7 @@ fn keys_exclude_files_and_headers() {
 #[test]
 fn the_error_for_a_missing_file_names_the_option_for_a_key() {
     let shell = prepared();
-    for command in ["check filter", "add filter", "remove filter", "map get map", "count get count"] {
+    for command in ["check filter", "add filter", "remove filter", "map get map", "count get count", "table get table"] {
         shell.run(&format!("{command} cherry")).refused(&[
             "cannot open cherry",
             "if it is a key and not a file of keys",

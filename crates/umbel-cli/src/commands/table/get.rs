@@ -1,7 +1,7 @@
 //! `umbel table get`: looks up the values of keys.
 
 use crate::args::headings;
-use crate::input::{InputArgs, Records};
+use crate::input::{KeyedInputArgs, Records};
 use crate::maps::open_reader;
 use crate::pipeline::Select;
 use anyhow::Result;
@@ -21,8 +21,8 @@ use umbel_text::tables::Reader;
 /// counting.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
+  umbel table get prices --key pear
   umbel table get prices shopping.txt
-  echo pear | umbel table get prices
   umbel table get -v prices shopping.txt      # not in the store")]
 pub struct Args {
     /// Directory of the store
@@ -34,7 +34,7 @@ pub struct Args {
     invert: bool,
 
     #[command(flatten)]
-    input: InputArgs,
+    input: KeyedInputArgs,
 
     /// Print only the number of selected lines
     #[arg(short, long, help_heading = headings::OUTPUT)]
