@@ -35,7 +35,7 @@ use umbel_net::traceback::store::{Recorded, Recorder, Settings, Store};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel net trace record --router R1 -o spie r1.pcap
-  umbel net trace record --router NAT -o spie --in inside.pcap --out outside.pcap
+  umbel net trace record --router NAT -o spie --in in.pcap --out out.pcap
   tcpdump -w - | umbel net trace record --router R3 -o spie --page-seconds 10 -")]
 pub struct Args {
     /// Captures in pcap or pcapng format, may be compressed with gzip; `-` means standard input
