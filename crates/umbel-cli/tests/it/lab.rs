@@ -12,7 +12,7 @@ fn experiments_are_listed_run_and_reported() {
     }
     assert!(list.contains("Try it with umbel vault search"), "{list}");
     let told = shell.run("lab run e1b E1c --quick --out report --seed 7").ok().text().to_owned();
-    assert!(told.starts_with("E1b   holds, 79 of 79 criteria"), "{told}");
+    assert!(told.starts_with("E1b   holds, 104 of 104 criteria"), "{told}");
     for file in ["index.html", "E1b/E1b.json", "E1b/arrays.csv", "E1c/ratio.svg"] {
         assert!(shell.path("report").join(file).is_file(), "{file}");
     }

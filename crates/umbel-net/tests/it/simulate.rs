@@ -135,7 +135,7 @@ fn spread_of_the_fill_is_the_computed_one() {
     let shape = FilterShape { bits: 200, hashes: 3, depth: 3 };
     let squares: Vec<f64> = (0..60)
         .flat_map(|seed| {
-            let options = routing::Options { shape, documents: 3, queries: 0, seed };
+            let options = routing::Options { shape, documents: 3, queries: 1, seed };
             let report = routing::run(&graph, &options).unwrap();
             report.levels.into_iter().map(|level| level.fill.deviations().powi(2))
         })
