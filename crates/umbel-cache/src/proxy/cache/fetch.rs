@@ -16,7 +16,7 @@ use crate::proxy::service::Service;
 use crate::proxy::target::Resource;
 use crate::proxy::upstream::{CACHE_STATUS, UpstreamResponse};
 use crate::rules::{self, Revalidated, StoredHead};
-use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING};
+use http::header::{AGE, CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -228,13 +228,15 @@ impl Service {
         lead: Option<FetchLead>,
     ) -> Response<Body> {
         self.counters.peer_hits.increment();
+        let age = head.age(SystemTime::now());
         let entry = self.begin_entry(&request, &response, Some(head));
         let stored = if entry.is_some() { ";stored" } else { "" };
         let address = self.peers.address(peer);
         let cache_status =
             HeaderValue::try_from(format!("umbel;fwd=uri-miss{stored};detail=\"peer {address}\""))
                 .unwrap_or(HeaderValue::from_static("umbel;fwd=uri-miss"));
-        let headers = self.outgoing_headers(&response.parts.headers, cache_status);
+        let mut headers = self.outgoing_headers(&response.parts.headers, cache_status);
+        headers.insert(AGE, age.into());
         let status = response.parts.status;
         let lead = lead.and_then(|lead| {
             if entry.is_some() {
@@ -309,7 +311,7 @@ impl Service {
             return None;
         }
         self.mark_uncacheable_if_stale(request, &head);
-        let head = head.with_audience(response.lease.audience()).encode();
+        let head = head.with_audience(response.audience).encode();
         if head.len() > MAX_HEAD_BYTES {
             return None;
         }
@@ -321,8 +323,8 @@ impl Service {
     fn deliver_unstored(&self, response: UpstreamResponse, cache_status: &'static str) -> Response<Body> {
         let headers = self.outgoing_headers(&response.parts.headers, HeaderValue::from_static(cache_status));
         let counter = self.counters.bytes_from_origins.clone();
-        let (stall_timeout, lease) = (self.limits.stall_timeout, response.lease);
-        let body = Body::forwarded(response.incoming, stall_timeout, Some(counter), Some(lease));
+        let (min_rate, lease) = (self.limits.min_rate(), response.lease);
+        let body = Body::forwarded(response.incoming, min_rate, Some(counter), Some(lease));
         respond(response.parts.status, headers, body)
     }
 
