@@ -2,8 +2,9 @@
 //! fair share.
 //!
 //! An address gets another place as long as it holds fewer than are free. This is the dynamic
-//! threshold of shared-memory switches: one address alone gets half of the places, two get a third
-//! each, and an address that holds none finds one free whatever the others do.
+//! threshold of shared-memory switches: one address alone gets half of the places, and two that
+//! take them at the same time get a third each. Each further address can take half of the rest, so
+//! that the places of *n* clients are full when log2 *n* addresses take all they can.
 //!
 //! # References
 //!
@@ -140,11 +141,22 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_addresses_leave_a_place_for_another() {
+    fn a_few_addresses_leave_a_place_for_another() {
         let places = Places::new(1000);
-        let held: Vec<Vec<Place>> = (0..100).map(|i| take_all(&places, &format!("198.51.100.{i}"))).collect();
+        let held: Vec<Vec<Place>> = (0..9).map(|i| take_all(&places, &format!("198.51.100.{i}"))).collect();
         assert!(held.iter().all(|places| !places.is_empty()));
         assert!(places.try_take("192.0.2.1".parse().unwrap()).is_some());
+    }
+
+    #[test]
+    fn addresses_that_take_places_in_turns_get_equal_shares() {
+        let places = Places::new(1000);
+        let mut held = Vec::new();
+        for _ in 0..1000 {
+            held.extend((1..=9).filter_map(|i| places.try_take(format!("192.0.2.{i}").parse().unwrap())));
+        }
+        let taken = lock(&places.0.taken);
+        assert!(taken.by_holder.values().all(|held| (99..=101).contains(held)), "{}", taken.total);
     }
 
     #[test]

@@ -56,7 +56,9 @@ impl Service {
         lead: Option<FetchLead>,
     ) -> Response<Body> {
         match stale {
-            Some(_) if request.parts.method == Method::HEAD => self.fetch_from_origin(request, lead).await,
+            Some(_) if request.parts.method == Method::HEAD || request.has_override => {
+                self.fetch_from_origin(request, lead).await
+            }
             Some(stale) => self.revalidate(request, stale, lead).await,
             None => match self.request_from_peers(&request).await {
                 Some(response) => self.deliver_from_peer(request, response, lead),
@@ -299,6 +301,9 @@ impl Service {
             }
             return None;
         };
+        if request.has_override {
+            return None;
+        }
         let variant = rules::variant(&request.parts.headers, &response.parts.headers)?;
         let is_too_large = response.len().is_some_and(|len| len > self.limits.max_object_bytes);
         if is_too_large || !response.is_delimited() {

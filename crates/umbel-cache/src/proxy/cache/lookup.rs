@@ -3,6 +3,7 @@
 
 use super::hit;
 use super::in_flight::{FetchOutcome, Role};
+use crate::headers::has_override;
 use crate::proxy::body::Body;
 use crate::proxy::reach::Reach;
 use crate::proxy::service::{Service, text_response};
@@ -23,6 +24,9 @@ pub(in crate::proxy) struct CacheRequest {
     /// Whether this is a `GET` for the whole response, without credentials and without directives
     /// that bypass the cache. Only such requests wait for each other and are sent to peers.
     pub is_plain: bool,
+    /// Whether the request has headers that may replace parts of its URL at the origin, so that its
+    /// response is for this client alone.
+    pub has_override: bool,
     /// The number of invalidations of the key when the request arrived. If it is invalidated again
     /// meanwhile, the response is not stored.
     pub invalidations: InvalidationCount,
@@ -72,7 +76,9 @@ impl CacheRequest {
             || ["no-cache", "no-store", "max-age=0"]
                 .iter()
                 .any(|directive| has_directive(&parts.headers, directive));
-        CacheRequest { parts, resource, reach, is_plain: is_whole_get && !bypasses_cache, invalidations }
+        let has_override = has_override(&parts.headers);
+        let is_plain = is_whole_get && !bypasses_cache && !has_override;
+        CacheRequest { parts, resource, reach, is_plain, has_override, invalidations }
     }
 }
 
@@ -198,7 +204,7 @@ mod tests {
             let parts = Request::get(uri).body(()).unwrap().into_parts().0;
             let Ok(Target::Resource(resource)) = Target::from_request(&parts) else { panic!("a page") };
             let invalidations = store.invalidation_count(&resource.key);
-            CacheRequest { parts, resource, reach, is_plain: true, invalidations }
+            CacheRequest { parts, resource, reach, is_plain: true, has_override: false, invalidations }
         };
         let response =
             Response::builder().header("cache-control", "max-age=60").body(()).unwrap().into_parts().0;

@@ -81,3 +81,37 @@ impl Connector {
         Err(last_error.map_or_else(|| Error::unreachable(host, "it has no address"), unreachable))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name is judged by the addresses that are connected to, whatever it looks like.
+    #[test]
+    fn no_spelling_of_a_local_address_is_open_to_remote_clients() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let connector = Connector::new(Duration::from_secs(10));
+        for host in [
+            "127.0.0.1",
+            "127.1",
+            "2130706433",
+            "0x7f.1",
+            "0x7f000001",
+            "0177.0.0.1",
+            "0",
+            "localhost",
+            "::1",
+            "::ffff:127.0.0.1",
+            "::ffff:7f00:1",
+            "64:ff9b::7f00:1",
+            "169.254.169.254",
+            "2852039166",
+            "fd00:ec2::254",
+            "fe80::1",
+        ] {
+            let host = HostPort { host: host.to_owned(), port: 9 };
+            let result = runtime.block_on(connector.connect(&host, Reach::RemoteOnly));
+            assert!(matches!(result, Err(Error::Forbidden { .. })), "{host}: {result:?}");
+        }
+    }
+}
