@@ -13,6 +13,33 @@ pub(super) enum Reach {
     RemoteOnly,
 }
 
+/// The party for which names are looked up and connections are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Requester {
+    /// The proxy itself.
+    Proxy,
+    /// A client with this address.
+    Client(IpAddr),
+}
+
+impl Requester {
+    /// Returns the addresses that the party may reach.
+    pub fn reach(self) -> Reach {
+        match self {
+            Requester::Client(address) if !address.to_canonical().is_loopback() => Reach::RemoteOnly,
+            Requester::Client(_) | Requester::Proxy => Reach::Anywhere,
+        }
+    }
+
+    /// Returns the address by which resources are shared among parties.
+    pub fn address(self) -> IpAddr {
+        match self {
+            Requester::Proxy => Ipv6Addr::UNSPECIFIED.into(),
+            Requester::Client(address) => address,
+        }
+    }
+}
+
 impl Reach {
     /// Returns whether an address may be reached.
     pub fn permits(self, address: IpAddr) -> bool {

@@ -9,7 +9,7 @@ use super::internal::{self, InternalPages};
 use super::log::{Log, printable};
 use super::peers::PeerGroup;
 use super::places::Places;
-use super::reach::{Reach, is_same_address};
+use super::reach::{Reach, Requester, is_same_address};
 use super::rejection::RETRY_AFTER_SECONDS;
 use super::target::{HostPort, Resource, Target};
 use super::upstream::Upstream;
@@ -55,9 +55,9 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Returns the addresses that the client may reach.
-    pub fn reach(&self) -> Reach {
-        if self.remote.ip().to_canonical().is_loopback() { Reach::Anywhere } else { Reach::RemoteOnly }
+    /// Returns the party that names are looked up for on behalf of the client.
+    pub fn requester(&self) -> Requester {
+        Requester::Client(self.remote.ip())
     }
 }
 
@@ -98,7 +98,7 @@ impl Service {
             Target::Resource(resource) if internal::is_internal_path(resource.uri.path()) => {
                 // Peers and browsers request these pages by an absolute URI. The proxy serves its
                 // own pages this way, and never forwards such a request to another cache.
-                if self.is_own_address(&resource.origin, client.local).await {
+                if self.is_own_address(&resource.origin, client).await {
                     internal::respond(&self, &parts, self.internal.access()).await
                 } else {
                     self.refuse(
@@ -107,7 +107,9 @@ impl Service {
                     )
                 }
             }
-            Target::Resource(resource) => self.handle_resource(parts, body, resource, client.reach()).await,
+            Target::Resource(resource) => {
+                self.handle_resource(parts, body, resource, client.requester()).await
+            }
         }
     }
 
@@ -117,14 +119,14 @@ impl Service {
         mut parts: request::Parts,
         body: Incoming,
         resource: Resource,
-        reach: Reach,
+        requester: Requester,
     ) -> Response<Body> {
         if self.upstream.via.is_in(&parts.headers) {
             return self
                 .refuse(StatusCode::LOOP_DETECTED, "this request has already passed through this proxy");
         }
         if parts.method.as_str() == "PURGE" {
-            return self.purge(&resource, reach).await;
+            return self.purge(&resource, requester).await;
         }
         if parts.method == Method::TRACE {
             return self.refuse(StatusCode::METHOD_NOT_ALLOWED, "TRACE is not passed on");
@@ -156,18 +158,18 @@ impl Service {
             [IF_MATCH, IF_UNMODIFIED_SINCE].iter().any(|name| parts.headers.contains_key(name));
         let is_read = parts.method == Method::GET || parts.method == Method::HEAD;
         if is_read && body.is_none() && !needs_origin {
-            self.look_up(parts, resource, reach).await
+            self.look_up(parts, resource, requester).await
         } else if has_directive(&parts.headers, "only-if-cached") {
             self.counters.only_if_cached.increment();
             text_response(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache")
         } else {
-            self.forward(parts, body, resource, reach).await
+            self.forward(parts, body, resource, requester).await
         }
     }
 
     /// Removes the stored responses for a resource, at the request of a client on this machine.
-    async fn purge(self: &Arc<Service>, resource: &Resource, reach: Reach) -> Response<Body> {
-        if reach == Reach::RemoteOnly {
+    async fn purge(self: &Arc<Service>, resource: &Resource, requester: Requester) -> Response<Body> {
+        if requester.reach() == Reach::RemoteOnly {
             return self
                 .refuse(StatusCode::FORBIDDEN, "only clients on this machine may remove stored responses");
         }
@@ -216,11 +218,12 @@ impl Service {
     }
 
     /// Returns whether a host is the address at which a client has reached the proxy.
-    async fn is_own_address(&self, host: &HostPort, local: SocketAddr) -> bool {
+    async fn is_own_address(&self, host: &HostPort, client: Client) -> bool {
+        let local = client.local;
         if host.port != local.port() {
             return false;
         }
-        let resolved = self.upstream.connector.resolve(host).await;
+        let resolved = self.upstream.connector.resolve(host, client.requester()).await;
         resolved.is_ok_and(|resolved| resolved.into_iter().any(|address| is_same_address(address, local)))
     }
 

@@ -53,7 +53,7 @@ impl Service {
                 self.turn_away("your address has too many tunnels, or all are taken; see --max-tunnels")
             );
         };
-        let connected = self.upstream.connector.connect(&host, client.reach()).await;
+        let connected = self.upstream.connector.connect(&host, client.requester()).await;
         let remote = connected.map_err(|error| self.fail(&error))?;
         if let Ok(address) = remote.peer_addr()
             && self.is_cache_address(address, client.local).await

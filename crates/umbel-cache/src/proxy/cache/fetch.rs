@@ -11,7 +11,7 @@ use crate::error::{Error, chain};
 use crate::headers::remove_hop_by_hop;
 use crate::proxy::body::Body;
 use crate::proxy::peers::{PeerBody, PeerResponse};
-use crate::proxy::reach::Reach;
+use crate::proxy::reach::Requester;
 use crate::proxy::service::Service;
 use crate::proxy::target::Resource;
 use crate::proxy::upstream::{CACHE_STATUS, UpstreamResponse};
@@ -74,7 +74,7 @@ impl Service {
         StaleResponse { stored, conditional }: StaleResponse,
         lead: Option<FetchLead>,
     ) -> Response<Body> {
-        let sent = self.upstream.send_to_origin(&conditional, &request.resource, request.reach, None);
+        let sent = self.upstream.send_to_origin(&conditional, &request.resource, request.requester, None);
         let response = match sent.await {
             Ok(response) => response,
             Err(error) => return self.fail_fetch(&error, lead),
@@ -148,7 +148,7 @@ impl Service {
         request: CacheRequest,
         lead: Option<FetchLead>,
     ) -> Response<Body> {
-        let sent = self.upstream.send_to_origin(&request.parts, &request.resource, request.reach, None);
+        let sent = self.upstream.send_to_origin(&request.parts, &request.resource, request.requester, None);
         let response = match sent.await {
             Ok(response) => response,
             Err(error) => return self.fail_fetch(&error, lead),
@@ -175,9 +175,9 @@ impl Service {
         parts: request::Parts,
         body: Option<Body>,
         resource: Resource,
-        reach: Reach,
+        requester: Requester,
     ) -> Response<Body> {
-        let response = match self.upstream.send_to_origin(&parts, &resource, reach, body).await {
+        let response = match self.upstream.send_to_origin(&parts, &resource, requester, body).await {
             Ok(response) => response,
             Err(error) => return self.fail(&error),
         };

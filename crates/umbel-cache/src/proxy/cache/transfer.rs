@@ -344,8 +344,8 @@ impl Transfer {
         let Ok(range) = HeaderValue::try_from(format!("bytes={}-", self.received)) else { return Err(error) };
         parts.headers.insert(RANGE, range);
         parts.headers.insert(IF_RANGE, etag.clone());
-        let (resource, reach) = (&self.request.resource, self.request.reach);
-        let response = self.service.upstream.send_to_origin(&parts, resource, reach, None).await?;
+        let (resource, requester) = (&self.request.resource, self.request.requester);
+        let response = self.service.upstream.send_to_origin(&parts, resource, requester, None).await?;
         let expected = self.len.map(|len| format!("bytes {}-{}/{len}", self.received, len.saturating_sub(1)));
         let content_range = response.parts.headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
         if response.parts.status != StatusCode::PARTIAL_CONTENT

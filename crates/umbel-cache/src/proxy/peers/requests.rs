@@ -72,7 +72,7 @@ impl PeerGroup {
     fn may_ask(&self, id: PeerId, request: &CacheRequest) -> bool {
         let peer_is_local = self.endpoint(id).address.is_local();
         (peer_is_local || !request.resource.origin.is_local())
-            && !(peer_is_local && request.reach == Reach::RemoteOnly)
+            && !(peer_is_local && request.requester.reach() == Reach::RemoteOnly)
     }
 
     fn report_failure(&self, id: PeerId, why: &str) -> (PeerOutcome, Option<PeerResponse>) {

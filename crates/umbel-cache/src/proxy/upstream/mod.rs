@@ -10,7 +10,7 @@ pub(in crate::proxy) use via::CACHE_STATUS;
 use crate::error::{Error, Result};
 use crate::proxy::Limits;
 use crate::proxy::body::Body;
-use crate::proxy::reach::{Reach, is_local_address};
+use crate::proxy::reach::{Reach, Requester, is_local_address};
 use crate::proxy::target::{HostPort, Resource};
 use crate::rules::Audience;
 use connector::Connector;
@@ -50,7 +50,7 @@ impl Upstream {
         &self,
         parts: &request::Parts,
         resource: &Resource,
-        reach: Reach,
+        requester: Requester,
         body: Option<Body>,
     ) -> Result<UpstreamResponse> {
         let mut parts = parts.clone();
@@ -58,14 +58,14 @@ impl Upstream {
         parts.uri = resource.path().parse().map_err(|_| Error::InvalidTarget("this is not a valid path"))?;
         self.via.append_to(&mut parts.headers);
         let is_public = |address| Reach::RemoteOnly.permits(address);
-        self.send(&resource.origin, reach, &parts, body, is_public).await
+        self.send(&resource.origin, requester, &parts, body, is_public).await
     }
 
     /// Sends a request without a body to a peer. A peer on another machine sends only what remote
     /// clients may receive.
     pub async fn send_to_peer(&self, peer: &HostPort, parts: &request::Parts) -> Result<UpstreamResponse> {
         let is_remote = |address| !is_local_address(address);
-        self.send(peer, Reach::Anywhere, parts, None, is_remote).await
+        self.send(peer, Requester::Proxy, parts, None, is_remote).await
     }
 
     /// Closes connections that were idle for too long.
@@ -76,12 +76,12 @@ impl Upstream {
     async fn send(
         &self,
         host: &HostPort,
-        reach: Reach,
+        requester: Requester,
         parts: &request::Parts,
         body: Option<Body>,
         is_for_everyone: impl Fn(IpAddr) -> bool,
     ) -> Result<UpstreamResponse> {
-        let (response, lease) = self.pool.send(host, reach, parts, body).await?;
+        let (response, lease) = self.pool.send(host, requester, parts, body).await?;
         let is_for_everyone = lease.address().is_some_and(is_for_everyone);
         let audience = if is_for_everyone { Audience::Everyone } else { Audience::Localhost };
         let (parts, incoming) = response.into_parts();

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::proxy::Limits;
 use crate::proxy::body::Body;
 use crate::proxy::framing;
-use crate::proxy::reach::Reach;
+use crate::proxy::reach::{Reach, Requester};
 use crate::proxy::target::HostPort;
 use crate::proxy::timed_stream::TimedStream;
 use http::{Request, Response, StatusCode, request};
@@ -69,11 +69,11 @@ impl ConnectionPool {
     pub async fn send(
         self: &Arc<ConnectionPool>,
         host: &HostPort,
-        reach: Reach,
+        requester: Requester,
         parts: &request::Parts,
         body: Option<Body>,
     ) -> Result<(Response<Incoming>, Lease)> {
-        let destination = (host.clone(), reach);
+        let destination = (host.clone(), requester.reach());
         if body.is_none()
             && parts.method.is_safe()
             && let Some(mut connection) = self.take_idle(&destination)
@@ -92,7 +92,7 @@ impl ConnectionPool {
                 }
             }
         }
-        let mut connection = self.connect(host, reach).await?;
+        let mut connection = self.connect(host, requester).await?;
         let factor = if body.is_some() { UPLOAD_TIMEOUT_FACTOR } else { 1 };
         let wait = self.limits.origin_timeout * factor;
         let body = body.unwrap_or_else(Body::empty);
@@ -100,8 +100,8 @@ impl ConnectionPool {
         Ok((response, Lease { pool: Arc::clone(self), destination, connection }))
     }
 
-    async fn connect(&self, host: &HostPort, reach: Reach) -> Result<Connection> {
-        let stream = self.connector.connect(host, reach).await?;
+    async fn connect(&self, host: &HostPort, requester: Requester) -> Result<Connection> {
+        let stream = self.connector.connect(host, requester).await?;
         let address = stream.peer_addr().ok().map(|address| address.ip());
         let stream = TimedStream::new(stream, self.limits.min_rate());
         let (sender, connection) = http1::Builder::new()
