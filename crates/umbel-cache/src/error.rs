@@ -40,6 +40,11 @@ pub enum Error {
         /// The folder.
         folder: PathBuf,
     },
+    /// The folder of a cache belongs to another user.
+    NotOwned {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// Another process uses the cache.
     InUse {
         /// The folder of the cache.
@@ -59,7 +64,7 @@ pub enum Error {
     /// The responses that are being written take more than the cache may hold.
     Overloaded,
 
-    /// A text is not the URL of a peer.
+    /// A text is not the URL of a peer. A password in it is not shown.
     NotAPeer(String),
     /// The proxy cannot listen at an address.
     Listen {
@@ -113,6 +118,13 @@ pub enum Error {
         /// The unsupported property of the response.
         what: &'static str,
     },
+    /// The end of a response is ambiguous.
+    AmbiguousResponse {
+        /// The host.
+        host: String,
+        /// The fault of the response, as in "it has more than one Content-Length".
+        fault: &'static str,
+    },
     /// A peer did not send the requested summary or digest.
     UnexpectedStatus {
         /// The status of the response.
@@ -127,10 +139,10 @@ pub enum Error {
         /// The largest permitted number of bytes.
         max: u64,
     },
-    /// No part of a body was received for some time.
+    /// Nothing, or too little, of a body was received for some time.
     Stalled {
         /// The time limit.
-        after: Duration,
+        within: Duration,
     },
     /// A peer sends a body so slowly that the origin is the better source.
     TooSlow,
@@ -181,6 +193,9 @@ impl fmt::Display for Error {
             Error::NotACache { folder } => {
                 write!(f, "{} holds other files and is not a cache; name an empty folder", folder.display())
             }
+            Error::NotOwned { folder } => {
+                write!(f, "{} belongs to another user; name a folder of your own", folder.display())
+            }
             Error::InUse { folder } => {
                 write!(f, "another process has the cache in {}", folder.display())
             }
@@ -197,12 +212,15 @@ impl fmt::Display for Error {
             Error::Timeout { host, what, within } => write!(f, "{host} {what} within {within:?}"),
             Error::NoResponse { host, .. } => write!(f, "{host} did not respond"),
             Error::UnsupportedResponse { host, what } => write!(f, "{host} {what}"),
+            Error::AmbiguousResponse { host, fault } => {
+                write!(f, "the end of the response of {host} is ambiguous: {fault}")
+            }
             Error::UnexpectedStatus { status, wanted } => {
                 write!(f, "it sent status {status} instead of a {wanted}")
             }
             Error::IncompleteBody(_) => f.write_str("the body is incomplete"),
             Error::TooLarge { max } => write!(f, "it has more than {max} bytes"),
-            Error::Stalled { after } => write!(f, "nothing was received for {after:?}"),
+            Error::Stalled { within } => write!(f, "too little was received within {within:?}"),
             Error::TooSlow => f.write_str("it is sent too slowly"),
             Error::StoredBodyLost => f.write_str("its stored response cannot be read"),
             Error::OriginMismatch { .. } => {

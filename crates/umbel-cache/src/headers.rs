@@ -36,6 +36,32 @@ pub(crate) fn is_end_to_end(name: &HeaderName, headers: &HeaderMap) -> bool {
     !HOP_BY_HOP.contains(name) && !connection_options(headers).contains(name)
 }
 
+/// The headers with which some origins replace the host, path, scheme or method of a request.
+const OVERRIDES: [HeaderName; 14] = [
+    HeaderName::from_static("forwarded"),
+    HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-port"),
+    HeaderName::from_static("x-forwarded-prefix"),
+    HeaderName::from_static("x-forwarded-proto"),
+    HeaderName::from_static("x-forwarded-scheme"),
+    HeaderName::from_static("x-forwarded-server"),
+    HeaderName::from_static("x-host"),
+    HeaderName::from_static("x-http-method"),
+    HeaderName::from_static("x-http-method-override"),
+    HeaderName::from_static("x-method-override"),
+    HeaderName::from_static("x-original-host"),
+    HeaderName::from_static("x-original-url"),
+    HeaderName::from_static("x-rewrite-url"),
+];
+
+/// Returns whether a request has a header by which its response may depend on more than its URL. As
+/// the header is not part of the key, that response must not be stored for others (cache
+/// poisoning).
+pub(crate) fn has_override(headers: &HeaderMap) -> bool {
+    // Most headers are told apart by their first letter.
+    headers.keys().any(|name| name.as_str().starts_with(['f', 'x']) && OVERRIDES.contains(name))
+}
+
 /// The headers that are end-to-end even if `Connection` lists them. Otherwise a sender could hide
 /// from a cache that a response is private.
 const ALWAYS_END_TO_END: [HeaderName; 13] = [

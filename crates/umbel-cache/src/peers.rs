@@ -57,6 +57,8 @@ struct ExpiringView {
 struct Backoff {
     /// The number of failures in a row.
     failures: u32,
+    /// The number of false hits in a row.
+    false_hits: u32,
     until: Option<Instant>,
 }
 
@@ -64,6 +66,10 @@ struct Backoff {
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 /// The longest pause.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
+
+/// The number of false hits in a row from which on they count as failures. A summary that promises
+/// everything then costs a request once in a while, and not one for every miss.
+const MAX_FALSE_HITS: u32 = 100;
 
 /// The outcome of a request to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +80,18 @@ pub enum PeerOutcome {
     FalseHit,
     /// The request timed out or got an invalid response.
     Failure,
+}
+
+impl Backoff {
+    /// Begins a pause, twice as long as the last one.
+    fn pause(&mut self, now: Instant) {
+        // Concurrent requests fail together and count as one failure.
+        if self.until.is_some_and(|until| now < until) {
+            return;
+        }
+        let pause = MIN_BACKOFF.saturating_mul(1 << self.failures.min(16)).min(MAX_BACKOFF);
+        (self.failures, self.until) = (self.failures.saturating_add(1), Some(now + pause));
+    }
 }
 
 impl Peer {
@@ -152,13 +170,23 @@ impl Peers {
     pub fn record(&self, id: PeerId, outcome: PeerOutcome, now: Instant) {
         let Some(peer) = self.peers.get(id.0) else { return };
         peer.requests.fetch_add(1, Relaxed);
-        let counter = match outcome {
-            PeerOutcome::Hit => &peer.hits,
-            PeerOutcome::FalseHit => &peer.false_hits,
-            PeerOutcome::Failure => return self.record_failure(id, now),
-        };
-        counter.fetch_add(1, Relaxed);
-        *lock(&peer.backoff) = Backoff::default();
+        match outcome {
+            PeerOutcome::Hit => {
+                peer.hits.fetch_add(1, Relaxed);
+                *lock(&peer.backoff) = Backoff::default();
+            }
+            PeerOutcome::FalseHit => {
+                peer.false_hits.fetch_add(1, Relaxed);
+                let mut backoff = lock(&peer.backoff);
+                backoff.false_hits = backoff.false_hits.saturating_add(1);
+                if backoff.false_hits >= MAX_FALSE_HITS {
+                    backoff.pause(now);
+                } else {
+                    (backoff.failures, backoff.until) = (0, None);
+                }
+            }
+            PeerOutcome::Failure => self.record_failure(id, now),
+        }
     }
 
     /// Records a failure after the outcome of the request was recorded, and pauses requests to the
@@ -166,13 +194,7 @@ impl Peers {
     pub fn record_failure(&self, id: PeerId, now: Instant) {
         let Some(peer) = self.peers.get(id.0) else { return };
         peer.failures.fetch_add(1, Relaxed);
-        let mut backoff = lock(&peer.backoff);
-        // Concurrent requests fail together and count as one failure.
-        if backoff.until.is_some_and(|until| now < until) {
-            return;
-        }
-        let pause = MIN_BACKOFF.saturating_mul(1 << backoff.failures.min(16)).min(MAX_BACKOFF);
-        *backoff = Backoff { failures: backoff.failures.saturating_add(1), until: Some(now + pause) };
+        lock(&peer.backoff).pause(now);
     }
 
     /// Returns the counts of a peer.

@@ -124,6 +124,15 @@ impl Update {
     ///
     /// [`Error::Malformed`] if the bytes are not an update of this version.
     pub fn decode(bytes: &[u8]) -> Result<Update> {
+        Update::decode_bounded(bytes, MAX_BITS)
+    }
+
+    /// Parses an update of a summary with at most `max_bits` bits. A larger one takes no memory.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Malformed`] if the bytes are not an update of this version, or have more bits.
+    pub fn decode_bounded(bytes: &[u8], max_bits: u32) -> Result<Update> {
         let malformed = |why: &str| Error::malformed(UPDATE_NAME, why);
         let too_short = || malformed("it is too short");
         let (summed, end) = bytes.split_last_chunk::<8>().ok_or_else(too_short)?;
@@ -142,6 +151,10 @@ impl Update {
         let (version, key_count) = (Version { epoch: number()?, generation: number()? }, number()?);
         let bits = fields.u32().filter(|bits| (1..=MAX_BITS).contains(bits));
         let bits = bits.ok_or_else(|| malformed("it has no bits, or too many"))?;
+        if bits > max_bits {
+            let why = format!("it has {bits} bits, and at most {max_bits} are accepted");
+            return Err(Error::malformed(UPDATE_NAME, why));
+        }
         let payload = match kind {
             0 if fields.0.is_empty() => Payload::Unchanged,
             1 => Payload::AllBits(Arc::new(key_filter::from_bytes(fields.0, bits)?)),
@@ -239,7 +252,8 @@ impl View {
                 self.filter = Some(Arc::clone(filter));
                 Applied::Replaced
             }
-            Payload::Unchanged if ours.is_some() => Applied::Unchanged,
+            // A version that the view does not have may have other bits.
+            Payload::Unchanged if ours == Some(update.version) => Applied::Unchanged,
             Payload::Changes { from, changes } if ours.is_some_and(|own| own.generation >= *from) => {
                 let Some(filter) =
                     self.filter.as_mut().filter(|own| own.scheme().m() == u64::from(update.bits))

@@ -6,9 +6,11 @@ use super::upstream::CACHE_STATUS;
 use crate::error::{Error, Result};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, StatusCode, Uri};
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
@@ -39,8 +41,11 @@ impl AccessLog {
     }
 }
 
+/// The permissions of a new log: it shows which client has requested which URL.
+const FILE_MODE: u32 = 0o640;
+
 fn append(path: &Path) -> Result<File> {
-    let file = OpenOptions::new().append(true).create(true).open(path);
+    let file = OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(path);
     file.map_err(|source| Error::AccessLog { path: path.to_owned(), source })
 }
 
@@ -100,14 +105,72 @@ impl Drop for AccessRecord {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let AccessRecord { client, method, url, result, hierarchy, media_type, bytes, .. } = self;
         let line = format!(
-            "{}.{:03} {:6} {} {result}/{} {bytes} {method} {url} - {hierarchy} {media_type}\n",
+            "{}.{:03} {:6} {} {result}/{} {bytes} {method} {} - {} {}\n",
             since.as_secs(),
             since.subsec_millis(),
             self.start.elapsed().as_millis(),
             client.to_canonical(),
             self.status.as_u16(),
+            escaped(&without_userinfo(url)),
+            escaped(hierarchy),
+            escaped(media_type),
         );
         // A full disk must not stop the proxy.
         let _ = lock(&self.log.file).write_all(line.as_bytes());
+    }
+}
+
+/// Returns a URL without a user name and password.
+fn without_userinfo(url: &Uri) -> String {
+    let text = url.to_string();
+    let authority = url.authority().map_or("", |authority| authority.as_str());
+    match authority.rsplit_once('@') {
+        Some((_, host)) => text.replacen(authority, host, 1),
+        None => text,
+    }
+}
+
+/// Returns a field of the log with all but printable ASCII characters percent-encoded, so that
+/// nothing in it ends the field, the line, or controls the terminal on which the log is read.
+fn escaped(field: &str) -> Cow<'_, str> {
+    if field.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Cow::Borrowed(field);
+    }
+    let mut text = String::with_capacity(field.len() + 16);
+    for byte in field.bytes() {
+        if byte.is_ascii_graphic() {
+            text.push(byte.into());
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    Cow::Owned(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_have_no_passwords_and_no_control_characters() {
+        for (url, logged) in [
+            ("http://example.org/a?b@c", "http://example.org/a?b@c"),
+            ("http://alice:secret@example.org/a", "http://example.org/a"),
+            (
+                "http://alice:se%40cret@example.org:8080/alice:se%40cret@",
+                "http://example.org:8080/alice:se%40cret@",
+            ),
+            ("alice:secret@example.org:443", "example.org:443"),
+            ("/umbel/", "/umbel/"),
+        ] {
+            assert_eq!(without_userinfo(&url.parse().unwrap()), logged, "{url}");
+        }
+        for (field, logged) in [
+            ("http://example.org/\u{9b}31m", "http://example.org/%C2%9B31m"),
+            ("a b\n\t\u{7f}\0\u{202e}é", "a%20b%0A%09%7F%00%E2%80%AE%C3%A9"),
+            ("text/plain", "text/plain"),
+        ] {
+            assert_eq!(escaped(field), logged);
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::access_log::AccessRecord;
 use super::counters::Counter;
+use super::pace::{MinRate, PaceTimer};
 use super::upstream::Lease;
 use crate::error::{Error, Result};
 use crate::store;
@@ -12,10 +13,8 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, Sleep, sleep};
 
 /// A body that the proxy sends.
 pub(super) enum Body {
@@ -107,8 +106,7 @@ pub(super) struct StoredReader {
 /// A body that is forwarded and not stored.
 pub(super) struct Forwarding {
     incoming: Incoming,
-    stall_timeout: Duration,
-    stall_timer: Pin<Box<Sleep>>,
+    pace: PaceTimer,
     /// Counts the bytes received.
     counter: Option<Counter>,
     /// The connection that the body is received from, which returns to the pool at the end of the
@@ -144,20 +142,14 @@ impl Body {
         }
     }
 
-    /// Returns a body that is forwarded from `incoming`, with pauses of at most `stall_timeout`.
+    /// Returns a body that is forwarded from `incoming`, which must not be slower than `min_rate`.
     pub fn forwarded(
         incoming: Incoming,
-        stall_timeout: Duration,
+        min_rate: MinRate,
         counter: Option<Counter>,
         lease: Option<Lease>,
     ) -> Body {
-        Body::Forwarded(Box::new(Forwarding {
-            incoming,
-            stall_timeout,
-            stall_timer: Box::pin(sleep(stall_timeout)),
-            counter,
-            lease,
-        }))
+        Body::Forwarded(Box::new(Forwarding { incoming, pace: PaceTimer::new(min_rate), counter, lease }))
     }
 }
 
@@ -188,10 +180,13 @@ impl StoredReader {
 impl Forwarding {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>>>> {
         let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) else {
-            ready!(self.stall_timer.as_mut().poll(context));
-            return Poll::Ready(Some(Err(Error::Stalled { after: self.stall_timeout })));
+            let within = ready!(self.pace.poll_too_slow(context));
+            return Poll::Ready(Some(Err(Error::Stalled { within })));
         };
-        self.stall_timer.as_mut().reset(Instant::now() + self.stall_timeout);
+        self.pace.finish(match &frame {
+            Some(Ok(frame)) => data_len(frame),
+            _ => 0,
+        });
         if let (Some(Ok(frame)), Some(counter)) = (&frame, &self.counter) {
             counter.add(data_len(frame));
         }

@@ -41,6 +41,8 @@ pub(super) struct Counters {
     pub tunnels: Counter,
     /// Not permitted or not understood.
     pub refused: Counter,
+    /// Clients and tunnels for which there was no place.
+    pub turned_away: Counter,
     /// Failed because the origin was unreachable or did not respond.
     pub origin_failures: Counter,
     /// Responses that were incomplete or too large to be stored.

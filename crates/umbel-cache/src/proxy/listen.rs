@@ -2,7 +2,10 @@
 
 use super::access_log::{AccessLog, AccessRecord, LoggedRequest};
 use super::body::Body;
+use super::framing::RequestFraming;
 use super::internal::{self, InternalAccess};
+use super::places::{Place, Places};
+use super::rejection::{Rejection, Rejections};
 use super::service::{Client, Service, text_response};
 use super::timed_stream::TimedStream;
 use super::{Allow, Options};
@@ -15,14 +18,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -32,13 +33,11 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// The pause after a connection could not be accepted, for lack of file descriptors, for example.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// The largest number of clients that are sent a rejection at once.
-const MAX_REJECTIONS: usize = 16;
-/// The time in which such a client must read it.
-const REJECTION_TIMEOUT: Duration = Duration::from_secs(2);
+/// The largest number of clients that wait for a place.
+const MAX_WAITING_CLIENTS: usize = 64;
 
 /// The largest number of clients of the status page at once, if it has an address of its own.
-const MAX_STATUS_CLIENTS: usize = 16;
+const MAX_STATUS_CLIENTS: usize = 32;
 
 /// A proxy that listens.
 pub struct Proxy {
@@ -101,21 +100,26 @@ impl Proxy {
             tasks.spawn(async move { peers.follow(id, interval).await });
         }
         tasks.spawn(maintain(Arc::clone(&self.service), self.summary_interval));
-        let max_clients = self.service.limits.max_clients;
-        let permits = Arc::new(Semaphore::new(max_clients));
+        let places = Places::new(self.service.limits.max_clients);
+        let tunnels = self.service.tunnels.clone();
         let (shutdown_sender, shutdown) = watch::channel(());
         let acceptor = Acceptor {
             service: self.service,
             pages: ServedPages::Proxy,
             allow: self.allow,
             access_log: self.access_log,
-            permits: Arc::clone(&permits),
+            places: places.clone(),
+            waiting: Places::new(MAX_WAITING_CLIENTS),
+            rejections: Rejections::new(),
             shutdown,
         };
-        // The status page has its own permits, so that it stays reachable when the proxy is full.
-        let status_permits = Arc::new(Semaphore::new(MAX_STATUS_CLIENTS));
-        let status_acceptor =
-            Acceptor { pages: ServedPages::Status, permits: status_permits, ..acceptor.clone() };
+        // The status page has its own places, so that it stays reachable when the proxy is full.
+        let status_acceptor = Acceptor {
+            pages: ServedPages::Status,
+            places: Places::new(MAX_STATUS_CLIENTS),
+            waiting: Places::new(MAX_WAITING_CLIENTS),
+            ..acceptor.clone()
+        };
         if let Some(listener) = self.status_listener {
             tasks.spawn(async move { status_acceptor.accept_clients(listener).await });
         }
@@ -125,9 +129,8 @@ impl Proxy {
         }
         drop(shutdown_sender);
         tasks.abort_all();
-        // All permits are free when all clients have left.
-        let all = permits.acquire_many(u32::try_from(max_clients).unwrap_or(u32::MAX));
-        let _ = timeout(SHUTDOWN_GRACE, all).await;
+        let all_free = async { tokio::join!(places.all_free(), tunnels.all_free()) };
+        let _ = timeout(SHUTDOWN_GRACE, all_free).await;
     }
 }
 
@@ -151,15 +154,17 @@ struct Acceptor {
     pages: ServedPages,
     allow: Allow,
     access_log: Option<Arc<AccessLog>>,
-    /// One permit for each client.
-    permits: Arc<Semaphore>,
+    /// One place for each client that is served.
+    places: Places,
+    /// One place for each client that waits for one of them.
+    waiting: Places,
+    rejections: Rejections,
     shutdown: watch::Receiver<()>,
 }
 
 impl Acceptor {
-    /// Accepts clients as long as there are permits.
+    /// Accepts clients.
     async fn accept_clients(&self, listener: TcpListener) {
-        let rejections = Arc::new(Semaphore::new(MAX_REJECTIONS));
         loop {
             let (stream, remote) = match listener.accept().await {
                 Ok(client) => client,
@@ -169,33 +174,51 @@ impl Acceptor {
                     continue;
                 }
             };
-            if (self.allow)(remote.ip()) {
-                let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
-                tokio::spawn(self.clone().serve(stream, remote, permit));
-                continue;
-            }
-            // A rejected client does not take a permit. If there are many, they are disconnected
-            // without a response.
-            self.service.counters.refused.increment();
-            self.service.log.line(format_args!("{} is not allowed here", remote.ip()));
-            if let Ok(permit) = Arc::clone(&rejections).try_acquire_owned() {
-                tokio::spawn(async move {
-                    let _ = timeout(REJECTION_TIMEOUT, reject(stream)).await;
-                    drop(permit);
-                });
+            let ip = remote.ip();
+            if !(self.allow)(ip) {
+                self.service.counters.refused.increment();
+                self.service.log.line(format_args!("{ip} is not allowed here"));
+                self.rejections.send(stream, ip, Rejection::NotAllowed);
+            } else if let Some(place) = self.places.try_take(ip) {
+                tokio::spawn(self.clone().serve(stream, remote, place));
+            } else if let Some(waiting_place) = self.waiting.try_take(ip) {
+                tokio::spawn(self.clone().serve_later(stream, remote, waiting_place));
+            } else {
+                self.turn_away(stream, remote);
             }
         }
     }
 
+    /// Serves a client when it gets a place, or turns it away if that takes too long.
+    async fn serve_later(self, stream: TcpStream, remote: SocketAddr, waiting_place: Place) {
+        let place = timeout(self.service.limits.place_timeout, self.places.take(remote.ip())).await;
+        drop(waiting_place);
+        match place {
+            Ok(place) => self.serve(stream, remote, place).await,
+            Err(_) => self.turn_away(stream, remote),
+        }
+    }
+
+    /// Sends a client the response that there is no place for it.
+    fn turn_away(&self, stream: TcpStream, remote: SocketAddr) {
+        let ip = remote.ip();
+        self.service.counters.turned_away.increment();
+        self.service.log.line(format_args!("{ip} was turned away, as it has no place free"));
+        self.rejections.send(stream, ip, Rejection::NoPlace);
+    }
+
     /// Answers the requests of a client.
-    async fn serve(self, stream: TcpStream, remote: SocketAddr, permit: OwnedSemaphorePermit) {
+    async fn serve(self, stream: TcpStream, remote: SocketAddr, place: Place) {
         let Acceptor { service, pages, access_log, mut shutdown, .. } = self;
         let Ok(local) = stream.local_addr() else { return };
         // Responses are sent at once and do not wait for more data.
         let _ = stream.set_nodelay(true);
-        let client = Client { remote, local, permit: Arc::new(permit) };
+        let limits = &service.limits;
+        let framing = RequestFraming::new(limits.max_header_bytes);
+        let fault = framing.fault();
+        let client = Client { remote, local };
         let handler = |request: Request<Incoming>| {
-            let (service, client) = (Arc::clone(&service), client.clone());
+            let (service, fault) = (Arc::clone(&service), fault.get());
             // Peers poll every few seconds, which would flood the access log.
             let access_log = access_log.as_ref().filter(|_| !internal::is_polled_path(request.uri().path()));
             let logged = access_log.map(|log| LoggedRequest {
@@ -206,9 +229,10 @@ impl Acceptor {
                 url: request.uri().clone(),
             });
             async move {
-                let response = match pages {
-                    ServedPages::Proxy => service.handle(request, client).await,
-                    ServedPages::Status => respond_with_status(&service, request).await,
+                let response = match (fault, pages) {
+                    (Some(fault), _) => service.refuse_framing(fault),
+                    (None, ServedPages::Proxy) => service.handle(request, client).await,
+                    (None, ServedPages::Status) => respond_with_status(&service, request).await,
                 };
                 Ok::<_, Infallible>(match logged {
                     None => response,
@@ -219,8 +243,7 @@ impl Acceptor {
                 })
             }
         };
-        let limits = &service.limits;
-        let stream = TimedStream::new(stream, limits.stall_timeout);
+        let stream = TimedStream::new(stream, limits.min_rate()).with_framing(framing);
         let received_since_write = stream.received_since_write();
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -237,6 +260,7 @@ impl Acceptor {
                 connection.await
             }
         };
+        drop(place);
         let Err(error) = result else { return };
         let (ip, wait) = (remote.ip(), limits.header_timeout);
         if error.is_parse() {
@@ -256,16 +280,6 @@ async fn respond_with_status(service: &Arc<Service>, request: Request<Incoming>)
         return text_response(StatusCode::FORBIDDEN, "only /umbel/ is here; the proxy has another address");
     }
     internal::respond(service, &request.into_parts().0, InternalAccess::All).await
-}
-
-/// Sends a client the response that it is not allowed.
-async fn reject(mut stream: TcpStream) -> io::Result<()> {
-    // A client that gets the response before it has sent its request may not read it.
-    let _read = stream.read(&mut [0; 4096]).await?;
-    let text = "umbel proxy: you are not allowed here; see --allow\n";
-    let head = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n";
-    stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{text}", text.len()).as_bytes()).await?;
-    stream.shutdown().await
 }
 
 /// Publishes the summary when it is due, and closes idle connections.

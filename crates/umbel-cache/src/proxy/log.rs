@@ -39,7 +39,7 @@ impl Log {
         }
         second.lines += 1;
         if second.lines <= MAX_LINES_PER_SECOND {
-            (self.sink)(&sanitized(&line.to_string()));
+            (self.sink)(&printable(&line.to_string()));
         }
     }
 }
@@ -47,10 +47,12 @@ impl Log {
 /// The largest number of characters in a line.
 const MAX_LINE_CHARS: usize = 500;
 
-/// Truncates a line and replaces control characters, since text from clients and origins must not
-/// end a line or control a terminal.
-fn sanitized(line: &str) -> String {
-    line.chars().take(MAX_LINE_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+/// Truncates a line and replaces control characters and those that change the direction of text,
+/// since text from clients and origins must not end a line or control a terminal.
+pub(super) fn printable(line: &str) -> String {
+    let is_harmful =
+        |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    line.chars().take(MAX_LINE_CHARS).map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

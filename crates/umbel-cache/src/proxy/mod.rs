@@ -2,8 +2,9 @@
 //!
 //! A request passes through the modules in this order:
 //!
-//! 1. `listen` accepts the client, and `service` finds the `target` of the request: a resource, a
-//!    `tunnel`, or one of the proxy's own pages (`internal`).
+//! 1. `listen` accepts the client if there are `places`, and `framing` checks where its requests
+//!    end. `service` finds the `target` of the request: a resource, a `tunnel`, or one of the
+//!    proxy's own pages (`internal`).
 //! 2. `cache::lookup` searches the store for a response. If there is a fresh one, `cache::hit`
 //!    sends it.
 //! 3. Otherwise one request leads the fetch and others for the same key wait for it
@@ -15,7 +16,8 @@
 //! the own summary to them.
 //!
 //! The contents of a peer's response are trusted like those of an origin. Its usability is not: it
-//! has to be storable, fresh, complete and in time. Otherwise the request goes to the origin.
+//! has to be storable, fresh, complete and in time. Otherwise the request goes to the origin. Its
+//! freshness is limited, and the origin has to confirm it before it is reused.
 //!
 //! ```
 //! use umbel_cache::proxy::{Options, Proxy};
@@ -37,12 +39,16 @@ mod access_log;
 mod body;
 mod cache;
 mod counters;
+mod framing;
 mod internal;
 mod listen;
 mod log;
 mod options;
+mod pace;
 mod peers;
+mod places;
 mod reach;
+mod rejection;
 mod service;
 mod target;
 mod timed_stream;
@@ -53,5 +59,5 @@ pub use access_log::AccessLog;
 pub use cache::AdmissionPolicy;
 pub use listen::Proxy;
 pub use log::LogSink;
-pub use options::{Allow, Limits, Options};
+pub use options::{Allow, HTTPS_PORT, Limits, Options};
 pub use peers::PeerUrl;

@@ -2,6 +2,7 @@
 
 use super::cache::AdmissionPolicy;
 use super::log::LogSink;
+use super::pace::MinRate;
 use super::peers::PeerUrl;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -10,6 +11,9 @@ use std::time::Duration;
 
 /// Decides whether a client may use the proxy, by its address.
 pub type Allow = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
+
+/// The port to which tunnels may be opened by default.
+pub const HTTPS_PORT: u16 = 443;
 
 /// The options of a proxy.
 #[derive(Clone)]
@@ -23,6 +27,11 @@ pub struct Options {
     pub admission: AdmissionPolicy,
     /// Which clients may use the proxy.
     pub allow: Allow,
+    /// The ports to which tunnels may be opened.
+    pub connect_ports: Vec<u16>,
+    /// The names under which the proxy serves its own pages, besides IP addresses and names without
+    /// dots.
+    pub names: Vec<String>,
     /// The address of the status page and statistics, if it is not that of the proxy itself.
     pub status_address: Option<SocketAddr>,
     /// A file to which a line in the format of Squid's access log is appended for every response.
@@ -40,6 +49,8 @@ impl Default for Options {
             summary_interval: Duration::from_secs(5),
             admission: AdmissionPolicy::All,
             allow: Arc::new(|address| address.to_canonical().is_loopback()),
+            connect_ports: vec![HTTPS_PORT],
+            names: Vec::new(),
             status_address: None,
             access_log: None,
             limits: Limits::default(),
@@ -53,8 +64,13 @@ impl Default for Options {
 pub struct Limits {
     /// The largest body that is stored.
     pub max_object_bytes: u64,
-    /// The largest number of clients at once.
+    /// The largest number of clients at once, without tunnels. An address gets at most half of
+    /// those that others leave.
     pub max_clients: usize,
+    /// The largest number of tunnels at once, shared in the same way.
+    pub max_tunnels: usize,
+    /// The time for which a client waits for a place before it is turned away.
+    pub place_timeout: Duration,
     /// The largest size of the headers of a request or response.
     pub max_header_bytes: usize,
     /// The largest number of headers of a request or response.
@@ -69,10 +85,19 @@ pub struct Limits {
     pub origin_timeout: Duration,
     /// The longest pause within a body, in either direction.
     pub stall_timeout: Duration,
+    /// The lowest average rate of a body in any `stall_timeout`, in either direction. If it is 0,
+    /// only pauses are limited.
+    pub min_bytes_per_second: u64,
     /// The time for which a request waits for another request that fetches the same response.
     pub collapse_timeout: Duration,
     /// The time after which the cache digest for Squid is rebuilt.
     pub digest_lifetime: Duration,
+}
+
+impl Limits {
+    pub(super) fn min_rate(&self) -> MinRate {
+        MinRate::new(self.min_bytes_per_second, self.stall_timeout)
+    }
 }
 
 impl Default for Limits {
@@ -81,6 +106,8 @@ impl Default for Limits {
         Limits {
             max_object_bytes: 256 << 20,
             max_clients: 1000,
+            max_tunnels: 1000,
+            place_timeout: seconds(3),
             max_header_bytes: 64 << 10,
             max_headers: 128,
             header_timeout: seconds(30),
@@ -88,6 +115,7 @@ impl Default for Limits {
             connect_timeout: seconds(10),
             origin_timeout: seconds(60),
             stall_timeout: seconds(60),
+            min_bytes_per_second: 1024,
             collapse_timeout: seconds(10),
             digest_lifetime: seconds(10),
         }

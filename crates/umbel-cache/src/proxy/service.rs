@@ -4,10 +4,13 @@
 use super::body::Body;
 use super::cache::Cache;
 use super::counters::Counters;
+use super::framing::Fault;
 use super::internal::{self, InternalPages};
-use super::log::Log;
+use super::log::{Log, printable};
 use super::peers::PeerGroup;
-use super::reach::{Reach, is_same_address};
+use super::places::Places;
+use super::reach::{Reach, Requester, is_same_address};
+use super::rejection::RETRY_AFTER_SECONDS;
 use super::target::{HostPort, Resource, Target};
 use super::upstream::Upstream;
 use super::{Limits, Options};
@@ -16,15 +19,14 @@ use crate::headers::remove_hop_by_hop;
 use crate::rules::has_directive;
 use crate::store::Store;
 use http::header::{
-    CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, IF_MATCH, IF_UNMODIFIED_SINCE, MAX_FORWARDS,
-    TRANSFER_ENCODING,
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, IF_MATCH, IF_UNMODIFIED_SINCE, MAX_FORWARDS,
+    RETRY_AFTER, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode, request};
 use hyper::body::Incoming;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tokio::sync::OwnedSemaphorePermit;
 
 /// The parts of a proxy that answer requests.
 ///
@@ -35,25 +37,27 @@ pub(super) struct Service {
     pub peers: Arc<PeerGroup>,
     pub upstream: Arc<Upstream>,
     pub internal: InternalPages,
+    /// One place for each tunnel.
+    pub tunnels: Places,
+    /// The ports to which tunnels may be opened.
+    pub connect_ports: Vec<u16>,
     pub limits: Limits,
     pub counters: Counters,
     pub log: Arc<Log>,
 }
 
 /// The client of a request.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(super) struct Client {
     pub remote: SocketAddr,
     /// The address at which the client has reached the proxy.
     pub local: SocketAddr,
-    /// The permit for the connection, which a tunnel holds beyond the end of its request.
-    pub permit: Arc<OwnedSemaphorePermit>,
 }
 
 impl Client {
-    /// Returns the addresses that the client may reach.
-    pub fn reach(&self) -> Reach {
-        if self.remote.ip().to_canonical().is_loopback() { Reach::Anywhere } else { Reach::RemoteOnly }
+    /// Returns the party that names are looked up for on behalf of the client.
+    pub fn requester(&self) -> Requester {
+        Requester::Client(self.remote.ip())
     }
 }
 
@@ -68,7 +72,9 @@ impl Service {
             cache: Cache::new(store, options.admission)?,
             peers: Arc::new(peers),
             upstream,
-            internal: InternalPages::new(options.status_address.is_some()),
+            internal: InternalPages::new(options),
+            tunnels: Places::new(limits.max_tunnels),
+            connect_ports: options.connect_ports.clone(),
             limits,
             counters: Counters::default(),
             log,
@@ -78,9 +84,12 @@ impl Service {
     /// Answers a request.
     pub async fn handle(self: Arc<Service>, request: Request<Incoming>, client: Client) -> Response<Body> {
         self.counters.requests.increment();
-        let (mut parts, body) = request.into_parts();
+        let (parts, body) = request.into_parts();
         let target = match Target::from_request(&parts) {
             Ok(target) => target,
+            Err(why) if parts.method == Method::CONNECT => {
+                return closing(self.refuse(StatusCode::BAD_REQUEST, why));
+            }
             Err(why) => return self.refuse(StatusCode::BAD_REQUEST, why),
         };
         match target {
@@ -89,8 +98,7 @@ impl Service {
             Target::Resource(resource) if internal::is_internal_path(resource.uri.path()) => {
                 // Peers and browsers request these pages by an absolute URI. The proxy serves its
                 // own pages this way, and never forwards such a request to another cache.
-                if self.is_own_address(&resource.origin, client.local).await {
-                    parts.uri = resource.path().parse().unwrap_or_default();
+                if self.is_own_address(&resource.origin, client).await {
                     internal::respond(&self, &parts, self.internal.access()).await
                 } else {
                     self.refuse(
@@ -99,7 +107,9 @@ impl Service {
                     )
                 }
             }
-            Target::Resource(resource) => self.handle_resource(parts, body, resource, client.reach()).await,
+            Target::Resource(resource) => {
+                self.handle_resource(parts, body, resource, client.requester()).await
+            }
         }
     }
 
@@ -109,14 +119,14 @@ impl Service {
         mut parts: request::Parts,
         body: Incoming,
         resource: Resource,
-        reach: Reach,
+        requester: Requester,
     ) -> Response<Body> {
         if self.upstream.via.is_in(&parts.headers) {
             return self
                 .refuse(StatusCode::LOOP_DETECTED, "this request has already passed through this proxy");
         }
         if parts.method.as_str() == "PURGE" {
-            return self.purge(&resource, reach).await;
+            return self.purge(&resource, requester).await;
         }
         if parts.method == Method::TRACE {
             return self.refuse(StatusCode::METHOD_NOT_ALLOWED, "TRACE is not passed on");
@@ -142,24 +152,24 @@ impl Service {
             parts.headers.insert(HOST, host);
         }
         parts.uri = resource.uri.clone();
-        let body = has_body.then(|| Body::forwarded(body, self.limits.stall_timeout, None, None));
+        let body = has_body.then(|| Body::forwarded(body, self.limits.min_rate(), None, None));
         // These conditions are for the current state of the origin.
         let needs_origin =
             [IF_MATCH, IF_UNMODIFIED_SINCE].iter().any(|name| parts.headers.contains_key(name));
         let is_read = parts.method == Method::GET || parts.method == Method::HEAD;
         if is_read && body.is_none() && !needs_origin {
-            self.look_up(parts, resource, reach).await
+            self.look_up(parts, resource, requester).await
         } else if has_directive(&parts.headers, "only-if-cached") {
             self.counters.only_if_cached.increment();
             text_response(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache")
         } else {
-            self.forward(parts, body, resource, reach).await
+            self.forward(parts, body, resource, requester).await
         }
     }
 
     /// Removes the stored responses for a resource, at the request of a client on this machine.
-    async fn purge(self: &Arc<Service>, resource: &Resource, reach: Reach) -> Response<Body> {
-        if reach == Reach::RemoteOnly {
+    async fn purge(self: &Arc<Service>, resource: &Resource, requester: Requester) -> Response<Body> {
+        if requester.reach() == Reach::RemoteOnly {
             return self
                 .refuse(StatusCode::FORBIDDEN, "only clients on this machine may remove stored responses");
         }
@@ -181,6 +191,19 @@ impl Service {
         text_response(status, why)
     }
 
+    /// Returns the response to a request whose end is ambiguous, and closes the connection.
+    pub fn refuse_framing(&self, fault: Fault) -> Response<Body> {
+        closing(self.refuse(StatusCode::BAD_REQUEST, format_args!("the request is ambiguous: {fault}")))
+    }
+
+    /// Returns the response to a request for which there is no place.
+    pub fn turn_away(&self, why: impl fmt::Display) -> Response<Body> {
+        self.counters.turned_away.increment();
+        let mut response = text_response(StatusCode::SERVICE_UNAVAILABLE, why);
+        response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS.into());
+        response
+    }
+
     /// Returns the response to a request that could not be forwarded.
     pub fn fail(&self, error: &Error) -> Response<Body> {
         self.counters.origin_failures.increment();
@@ -195,11 +218,12 @@ impl Service {
     }
 
     /// Returns whether a host is the address at which a client has reached the proxy.
-    async fn is_own_address(&self, host: &HostPort, local: SocketAddr) -> bool {
+    async fn is_own_address(&self, host: &HostPort, client: Client) -> bool {
+        let local = client.local;
         if host.port != local.port() {
             return false;
         }
-        let resolved = self.upstream.connector.resolve(host).await;
+        let resolved = self.upstream.connector.resolve(host, client.requester()).await;
         resolved.is_ok_and(|resolved| resolved.into_iter().any(|address| is_same_address(address, local)))
     }
 
@@ -210,10 +234,19 @@ impl Service {
     }
 }
 
-/// Returns a response with a sentence as its body.
+/// Returns a response with a sentence as its body. Parts of the request in it are made printable.
 pub(super) fn text_response(status: StatusCode, text: impl fmt::Display) -> Response<Body> {
+    let text = printable(&text.to_string());
     let mut response = Response::new(Body::full(format!("umbel proxy: {text}\n")));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// Returns a response after which the connection is closed.
+pub(super) fn closing(mut response: Response<Body>) -> Response<Body> {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }

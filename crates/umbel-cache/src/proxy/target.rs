@@ -1,6 +1,6 @@
 //! The target of a request: a resource of an origin, a tunnel, or a resource of the proxy itself.
 
-use super::reach::Reach;
+use super::reach::is_local_address;
 use crate::CacheKey;
 use crate::error::{Error, Result};
 use http::uri::{Authority, Scheme};
@@ -19,7 +19,7 @@ impl HostPort {
     pub fn is_local(&self) -> bool {
         self.host == "localhost"
             || self.host.ends_with(".localhost")
-            || self.host.parse().is_ok_and(|ip| !Reach::RemoteOnly.permits(ip))
+            || self.host.parse().is_ok_and(is_local_address)
     }
 
     /// Parses an authority, whose port is optional if there is a default.

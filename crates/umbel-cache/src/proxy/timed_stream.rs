@@ -1,28 +1,38 @@
-//! A TCP stream whose writes time out.
+//! A TCP stream whose writes have a lowest rate, and whose requests are checked.
 
+use super::framing::RequestFraming;
+use super::pace::{MinRate, PaceTimer};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Sleep, sleep};
 
-/// A TCP stream that fails if the other end does not accept any data for `stall_timeout`.
+/// A TCP stream that fails if the other end accepts data too slowly.
 pub(super) struct TimedStream {
     stream: TcpStream,
-    stall_timeout: Duration,
-    /// Runs while a write is blocked.
-    write_timer: Option<Pin<Box<Sleep>>>,
+    write_pace: PaceTimer,
+    /// Follows the requests of a client.
+    framing: Option<RequestFraming>,
     /// Whether data was received since the last write.
     received_since_write: Arc<AtomicBool>,
 }
 
 impl TimedStream {
-    pub fn new(stream: TcpStream, stall_timeout: Duration) -> TimedStream {
-        TimedStream { stream, stall_timeout, write_timer: None, received_since_write: Arc::default() }
+    pub fn new(stream: TcpStream, min_rate: MinRate) -> TimedStream {
+        TimedStream {
+            stream,
+            write_pace: PaceTimer::new(min_rate),
+            framing: None,
+            received_since_write: Arc::default(),
+        }
+    }
+
+    /// Passes the bytes that a client sends to `framing`, before they are read.
+    pub fn with_framing(self, framing: RequestFraming) -> TimedStream {
+        TimedStream { framing: Some(framing), ..self }
     }
 
     /// Returns a flag that is set while data was received since the last write, that is, within a
@@ -35,20 +45,20 @@ impl TimedStream {
         self.stream
     }
 
-    /// Starts or stops the timer of a write, depending on whether the write is blocked.
-    fn time_write<T>(
+    /// Fails if a write is blocked for too long.
+    fn time_write(
         &mut self,
         context: &mut Context<'_>,
-        result: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if result.is_ready() {
-            self.write_timer = None;
+        result: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(result) = result {
+            self.write_pace.finish(result.as_ref().map_or(0, |count| *count as u64));
             self.received_since_write.store(false, Relaxed);
-            return result;
+            return Poll::Ready(result);
         }
-        let stall_timeout = self.stall_timeout;
-        ready!(self.write_timer.get_or_insert_with(|| Box::pin(sleep(stall_timeout))).as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "what was written is not read")))
+        let within = ready!(self.write_pace.poll_too_slow(context));
+        let why = format!("too little of what was sent was read within {within:?}");
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
     }
 }
 
@@ -60,8 +70,12 @@ impl AsyncRead for TimedStream {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let result = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if buffer.filled().len() > before {
+        let received = &buffer.filled()[before..];
+        if !received.is_empty() {
             self.received_since_write.store(true, Relaxed);
+            if let Some(framing) = &mut self.framing {
+                framing.read(received);
+            }
         }
         result
     }

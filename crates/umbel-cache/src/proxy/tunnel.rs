@@ -1,13 +1,14 @@
 //! Tunnels (`CONNECT`): bytes are relayed in both directions and not interpreted.
 
 use super::body::Body;
-use super::service::{Client, Service};
+use super::service::{Client, Service, closing};
 use super::target::HostPort;
 use super::timed_stream::TimedStream;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -20,24 +21,46 @@ use tokio::time::{interval, timeout};
 const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 
 impl Service {
-    /// Opens a tunnel between a client and a host.
+    /// Opens a tunnel between a client and a host. If that fails, the connection of the client is
+    /// closed: the bytes after the request may have been meant for the host.
     pub async fn tunnel(
         self: &Arc<Service>,
         request: Request<Incoming>,
         host: HostPort,
         client: Client,
     ) -> Response<Body> {
-        let remote = match self.upstream.connector.connect(&host, client.reach()).await {
-            Ok(stream) => stream,
-            Err(error) => return self.fail(&error),
+        match self.open_tunnel(request, host, client).await {
+            Ok(()) => Response::new(Body::empty()),
+            Err(response) => closing(response),
+        }
+    }
+
+    async fn open_tunnel(
+        self: &Arc<Service>,
+        request: Request<Incoming>,
+        host: HostPort,
+        client: Client,
+    ) -> Result<(), Response<Body>> {
+        let forbidden = |why: fmt::Arguments<'_>| self.refuse(StatusCode::FORBIDDEN, why);
+        if !self.connect_ports.contains(&host.port) {
+            let port = host.port;
+            return Err(forbidden(format_args!(
+                "tunnels to port {port} are not permitted; see --connect-port"
+            )));
+        }
+        let Some(place) = self.tunnels.try_take(client.remote.ip()) else {
+            return Err(
+                self.turn_away("your address has too many tunnels, or all are taken; see --max-tunnels")
+            );
         };
+        let connected = self.upstream.connector.connect(&host, client.requester()).await;
+        let remote = connected.map_err(|error| self.fail(&error))?;
         if let Ok(address) = remote.peer_addr()
             && self.is_cache_address(address, client.local).await
         {
-            return self.refuse(
-                StatusCode::FORBIDDEN,
-                "requests for the summaries of other caches are not forwarded",
-            );
+            return Err(forbidden(format_args!(
+                "requests for the summaries of other caches are not forwarded"
+            )));
         }
         self.counters.tunnels.increment();
         let service = Arc::clone(self);
@@ -47,9 +70,9 @@ impl Service {
             {
                 service.log.line(format_args!("the tunnel to {host} has ended: {error}"));
             }
-            drop(client.permit);
+            drop(place);
         });
-        Response::new(Body::empty())
+        Ok(())
     }
 
     /// Relays bytes until both directions end or the tunnel is idle for too long.

@@ -1,7 +1,7 @@
 //! The form in which the head of a response is stored: its time, request and response as lines of
 //! text.
 
-use super::{Audience, StoredHead};
+use super::{Audience, Source, StoredHead};
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use std::time::{Duration, SystemTime};
@@ -17,8 +17,14 @@ impl StoredHead {
             Audience::Everyone => "all",
             Audience::Localhost => "here",
         };
+        // Versions that know no source skip the responses of peers.
+        let source = match self.source {
+            Source::Origin => "",
+            Source::Peer => " peer",
+            Source::ConfirmedPeer => " confirmed-peer",
+        };
         let millis = since_epoch.as_millis();
-        let start = format!("{FIRST_LINE}\n{millis}\n{audience}\n{}\n", self.request.uri);
+        let start = format!("{FIRST_LINE}\n{millis}\n{audience}{source}\n{}\n", self.request.uri);
         let mut bytes = start.into_bytes();
         write_headers(&mut bytes, &self.request.headers);
         bytes.extend(format!("{}\n", self.response.status.as_u16()).into_bytes());
@@ -34,9 +40,17 @@ impl StoredHead {
             return None;
         }
         let received_at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(text()?.parse().ok()?))?;
-        let audience = match text()? {
+        let line = text()?;
+        let (audience, source) = line.split_once(' ').unwrap_or((line, ""));
+        let audience = match audience {
             "all" => Audience::Everyone,
             "here" => Audience::Localhost,
+            _ => return None,
+        };
+        let source = match source {
+            "" => Source::Origin,
+            "peer" => Source::Peer,
+            "confirmed-peer" => Source::ConfirmedPeer,
             _ => return None,
         };
         let mut request = http::Request::new(()).into_parts().0;
@@ -45,7 +59,8 @@ impl StoredHead {
         let mut response = Response::new(()).into_parts().0;
         response.status = StatusCode::from_bytes(lines.next()?).ok()?;
         response.headers = read_headers(&mut lines)?;
-        Some(StoredHead::new(request, &response, received_at).with_audience(audience))
+        let head = StoredHead::new(request, &response, received_at);
+        Some(head.with_audience(audience).with_source(source))
     }
 }
 

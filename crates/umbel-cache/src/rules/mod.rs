@@ -59,6 +59,9 @@ pub struct StoredHead {
     response: response::Parts,
     received_at: SystemTime,
     audience: Audience,
+    source: Source,
+    /// The time by which `Age` is raised, so that the caches of clients limit the freshness too.
+    extra_age: Duration,
     policy: CachePolicy,
     /// The request headers that `Vary` lists, or `None` if the response varies on more than request
     /// headers.
@@ -74,6 +77,18 @@ pub enum Audience {
     Everyone,
     /// Clients on this machine only, as the response came from a service on this machine.
     Localhost,
+}
+
+/// The source of a stored response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The origin.
+    Origin,
+    /// A peer. The response has to be revalidated before it is reused, whatever the peer says about
+    /// its freshness.
+    Peer,
+    /// A peer, and the origin has confirmed the response since.
+    ConfirmedPeer,
 }
 
 /// Whether a stored response may be reused for a request.
@@ -111,6 +126,10 @@ const SHARED_CACHE: CacheOptions = CacheOptions {
 /// tenth of the time since it was last modified, but not longer than this.
 const MAX_HEURISTIC_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 
+/// The longest freshness lifetime of a response from a peer. An origin may permit years, but a peer
+/// must not determine the contents of other caches for so long.
+const MAX_PEER_LIFETIME: Duration = Duration::from_secs(600);
+
 /// The largest age and lifetime, 68 years, as in RFC 9111, section 1.2.2.
 const MAX_AGE_SECS: u64 = 1 << 31;
 
@@ -134,6 +153,28 @@ impl StoredHead {
     /// Returns the head with another audience. Without this call it is everyone.
     pub fn with_audience(self, audience: Audience) -> StoredHead {
         StoredHead { audience, ..self }
+    }
+
+    /// Returns the head with another source. Without this call it is the origin. The freshness of a
+    /// response from a peer is limited, here and by its `Age` in the caches of clients.
+    pub fn with_source(self, source: Source) -> StoredHead {
+        if source == Source::Origin {
+            return StoredHead { source, ..self };
+        }
+        // A client may use `max-age` where this cache uses `s-maxage`.
+        let (mut request, mut response) = (self.request.clone(), self.response.clone());
+        normalize(&mut request.headers);
+        normalize(&mut response.headers);
+        let options = CacheOptions { shared: false, ..SHARED_CACHE };
+        let of_client = CachePolicy::new_options(&request, &response, self.received_at, options);
+        let lifetimes = [&self.policy, &of_client].map(|policy| policy.time_to_live(self.received_at));
+        let longest = lifetimes.into_iter().max().unwrap_or_default();
+        StoredHead {
+            source,
+            fresh_until: self.fresh_until.min(self.received_at + MAX_PEER_LIFETIME),
+            extra_age: longest.saturating_sub(MAX_PEER_LIFETIME),
+            ..self
+        }
     }
 
     fn new(request: request::Parts, response: &response::Parts, received_at: SystemTime) -> StoredHead {
@@ -162,6 +203,8 @@ impl StoredHead {
             response: parts,
             received_at,
             audience: Audience::Everyone,
+            source: Source::Origin,
+            extra_age: Duration::ZERO,
             policy,
             vary,
             fresh_until,
@@ -173,7 +216,7 @@ impl StoredHead {
         if request.uri != self.request.uri || !self.matches_vary(&request.headers) {
             return Reuse::Mismatch;
         }
-        let stale = self.is_stale(now);
+        let stale = self.is_stale(now) || self.source == Source::Peer;
         // Evaluating the policy is slow, and most requests have no directives.
         let has_directives =
             request.headers.contains_key(CACHE_CONTROL) || request.headers.contains_key(PRAGMA);
@@ -217,8 +260,13 @@ impl StoredHead {
     /// Returns the status and headers to send to a client now, with the current `Age`.
     pub fn response(&self, now: SystemTime) -> response::Parts {
         let mut parts = self.response.clone();
-        parts.headers.insert(AGE, self.policy.age(now).as_secs().min(MAX_AGE_SECS).into());
+        parts.headers.insert(AGE, self.age(now).into());
         parts
+    }
+
+    /// Returns the `Age` to send to a client now.
+    pub fn age(&self, now: SystemTime) -> u64 {
+        (self.policy.age(now).saturating_add(self.extra_age)).as_secs().min(MAX_AGE_SECS)
     }
 
     /// Evaluates the response of the origin to the conditional request of [`Reuse::Stale`].
@@ -240,8 +288,10 @@ impl StoredHead {
             return Revalidated::Mismatch;
         }
         let parts = self.updated(&response.headers, now);
+        let source = if self.source == Source::Peer { Source::ConfirmedPeer } else { self.source };
         let head = StoredHead::new(selecting_request(request, &parts.headers), &parts, now)
-            .with_audience(self.audience);
+            .with_audience(self.audience)
+            .with_source(source);
         Revalidated::NotModified(Box::new(head))
     }
 
@@ -274,6 +324,11 @@ impl StoredHead {
     /// Returns the clients that may receive the response.
     pub fn audience(&self) -> Audience {
         self.audience
+    }
+
+    /// Returns the source of the response.
+    pub fn source(&self) -> Source {
+        self.source
     }
 
     /// Returns how long the response remains fresh.

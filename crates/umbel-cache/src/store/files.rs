@@ -17,10 +17,11 @@
 
 use super::body::damaged;
 use super::entry::Entry;
+use super::folder;
 use crate::CacheKey;
 use bytes::Bytes;
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,7 +88,7 @@ pub(super) struct StoreFiles {
 impl StoreFiles {
     pub fn open(folder: &Path) -> io::Result<StoreFiles> {
         for name in ["heads", "bodies", "new"] {
-            fs::create_dir_all(folder.join(name))?;
+            folder::create_own(&folder.join(name))?;
         }
         Ok(StoreFiles { folder: folder.to_owned(), next_id: AtomicU64::new(1), memory_bytes: Arc::default() })
     }
@@ -118,11 +119,11 @@ impl StoreFiles {
     /// Creates a file to write to.
     pub fn create_temporary(&self) -> io::Result<(PathBuf, File)> {
         let path = self.folder.join("new").join(self.next_id.fetch_add(1, Relaxed).to_string());
-        let create = || OpenOptions::new().write(true).create_new(true).open(&path);
+        let create = || folder::writing().create_new(true).open(&path);
         let file = match create() {
             // The folder may have been removed since the store was opened.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(self.folder.join("new")).and_then(|()| create())
+                folder::create(&self.folder.join("new")).and_then(|()| create())
             }
             file => file,
         }?;
@@ -138,7 +139,7 @@ impl StoreFiles {
     }
 
     pub fn open_body(&self, id: u64) -> io::Result<File> {
-        File::open(self.body_path(id))
+        folder::open(&self.body_path(id))
     }
 
     /// Writes the head file of a response, whose body is complete.
@@ -173,7 +174,8 @@ impl StoreFiles {
 
     /// Reads and verifies the body in the head file of an entry.
     pub fn read_inline_body(&self, entry: &Entry) -> io::Result<Bytes> {
-        let mut bytes = fs::read(self.head_path(entry.key(), entry.variant()))?;
+        let mut bytes = Vec::new();
+        folder::open(&self.head_path(entry.key(), entry.variant()))?.read_to_end(&mut bytes)?;
         let start = PREFIX_LEN + 8 + entry.head_bytes().len();
         // The file may belong to a newer entry by now.
         if bytes.len() as u64 != start as u64 + entry.len() {
@@ -213,10 +215,10 @@ impl StoreFiles {
     pub fn scan(&self) -> io::Result<(Vec<Entry>, u64)> {
         let mut damaged_count = 0;
         let mut found = Vec::new();
-        for path in nested_files(&self.folder.join("heads"))? {
+        for path in folder::nested_files(&self.folder.join("heads"))? {
             match self.read_head(&path) {
                 Ok(entry) => {
-                    let modified = fs::metadata(&path).and_then(|metadata| metadata.modified()).ok();
+                    let modified = fs::symlink_metadata(&path).and_then(|metadata| metadata.modified()).ok();
                     found.push((modified, entry));
                 }
                 Err(_) => {
@@ -233,7 +235,7 @@ impl StoreFiles {
         };
         let used: HashSet<PathBuf> =
             entries.iter().filter_map(separate_id).map(|id| self.body_path(id)).collect();
-        for path in nested_files(&self.folder.join("bodies"))? {
+        for path in folder::nested_files(&self.folder.join("bodies"))? {
             if !used.contains(&path) {
                 fs::remove_file(&path)?;
             }
@@ -252,7 +254,7 @@ impl StoreFiles {
     /// Reads and verifies the entry in a head file.
     fn read_head(&self, path: &Path) -> io::Result<Entry> {
         let short = || damaged("it is too short");
-        let mut file = File::open(path)?;
+        let mut file = folder::open(path)?;
         let length = file.metadata()?.len();
         let mut start = [0; PREFIX_LEN + 8];
         file.read_exact(&mut start)?;
@@ -278,8 +280,11 @@ impl StoreFiles {
         if checksum != head_checksum(&start[..PREFIX_LEN], &head) || path != self.head_path(&key, variant) {
             return Err(damaged("its sum is another one"));
         }
-        if kind == 1 && fs::metadata(self.body_path(id))?.len() != len {
-            return Err(damaged("its body has another length"));
+        if kind == 1 {
+            let body = fs::symlink_metadata(self.body_path(id))?;
+            if !body.is_file() || body.len() != len {
+                return Err(damaged("its body has another length"));
+            }
         }
         Ok(Entry::new((key, variant), head, location, false, Arc::clone(&self.memory_bytes)))
     }
@@ -317,26 +322,9 @@ fn head_checksum(prefix: &[u8], head: &[u8]) -> u64 {
 fn rename(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            to.parent().map_or(Ok(()), fs::create_dir_all)?;
+            to.parent().map_or(Ok(()), folder::create)?;
             fs::rename(from, to)
         }
         done => done,
     }
-}
-
-/// Returns all files in the subfolders of a folder. Symbolic links are not followed.
-fn nested_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for inner in fs::read_dir(folder)? {
-        let inner = inner?;
-        if inner.file_type()?.is_dir() {
-            for file in fs::read_dir(inner.path())? {
-                let file = file?;
-                if file.file_type()?.is_file() {
-                    found.push(file.path());
-                }
-            }
-        }
-    }
-    Ok(found)
 }

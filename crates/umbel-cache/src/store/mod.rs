@@ -44,7 +44,7 @@ use crate::{CacheDigest, CacheKey, PublishTrigger, Summary, Update, Version};
 use files::{BodyLocation, FinishedBody, StoreFiles};
 use index::Index;
 use invalidations::Invalidations;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -113,17 +113,18 @@ const EVICTIONS_WHEN_FULL: usize = 32;
 const MAX_VARIANTS: usize = 32;
 
 impl Store {
-    /// Opens the store in a folder, which is created if it does not exist. Incomplete and damaged
-    /// files are removed.
+    /// Opens the store in a folder, which is created if it does not exist. Only its owner has access
+    /// to it. Incomplete and damaged files are removed.
     ///
     /// # Errors
     ///
-    /// [`Error::NotACache`] if the folder has files but is not a store, [`Error::InUse`] if another
+    /// [`Error::NotACache`] if the folder has files but is not a store, [`Error::NotOwned`] if it
+    /// belongs to another user, [`Error::InUse`] if another
     /// process has it open, [`Error::Store`] if the system refuses access, [`Error::Size`] or
     /// [`Error::Filter`] if the summary cannot be created.
     pub fn open(folder: &Path, options: &Options) -> Result<Store> {
         let failed = Error::store("open");
-        fs::create_dir_all(folder).map_err(&failed)?;
+        folder::create(folder).map_err(&failed)?;
         folder::mark(folder)?;
         let folder_lock = folder::lock(folder)?;
         let files = StoreFiles::open(folder).map_err(&failed)?;

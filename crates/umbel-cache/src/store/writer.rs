@@ -3,7 +3,7 @@
 use super::body::Body;
 use super::entry::Entry;
 use super::files::FinishedBody;
-use super::{InvalidationCount, Store};
+use super::{InvalidationCount, Store, folder};
 use crate::CacheKey;
 use crate::error::{Error, Result};
 use bytes::Bytes;
@@ -110,7 +110,7 @@ impl EntryWriter {
     pub fn read_back(&self) -> Result<Body> {
         match &self.file {
             Some((path, _)) if self.buffer.is_empty() => {
-                let file = File::open(path).map_err(Error::store("read"))?;
+                let file = folder::open(path).map_err(Error::store("read"))?;
                 Ok(Body::File { file, len: self.len })
             }
             _ => Ok(Body::Memory(Bytes::copy_from_slice(&self.buffer))),

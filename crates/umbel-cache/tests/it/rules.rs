@@ -4,7 +4,7 @@ use http::{HeaderMap, Request, Response, request, response};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::time::{Duration, SystemTime};
-use umbel_cache::rules::{Reuse, Revalidated, StoredHead, variant};
+use umbel_cache::rules::{Reuse, Revalidated, Source, StoredHead, variant};
 
 fn headers(lines: &[(&str, &str)]) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -274,6 +274,46 @@ fn the_format_on_disk_does_not_change() {
     assert_eq!(String::from_utf8(head.encode()).unwrap(), String::from_utf8_lossy(golden));
     let read = StoredHead::decode(golden).unwrap();
     assert!(matches!(read.reuse(&request, start()), Reuse::Fresh));
+}
+
+/// Heads say where a response came from; those without it came from the origin.
+#[test]
+fn the_source_of_a_response_is_stored_with_it() {
+    let golden = include_str!("../golden/answer-1.txt");
+    assert_eq!(StoredHead::decode(golden.as_bytes()).unwrap().source(), Source::Origin);
+    for (line, source) in [("all peer", Source::Peer), ("here confirmed-peer", Source::ConfirmedPeer)] {
+        let text = golden.replacen("\nall\n", &format!("\n{line}\n"), 1);
+        let head = StoredHead::decode(text.as_bytes()).unwrap();
+        assert_eq!((head.source(), String::from_utf8(head.encode()).unwrap()), (source, text));
+    }
+    for line in ["all ", "all origin", "all peer ", "peer", "all  peer"] {
+        let text = golden.replacen("\nall\n", &format!("\n{line}\n"), 1);
+        let head = StoredHead::decode(text.as_bytes());
+        assert!(head.is_none_or(|head| line == "all " && head.source() == Source::Origin), "{line:?}");
+    }
+}
+
+/// A response of a peer is stale until the origin has confirmed it, and then fresh for ten minutes.
+#[test]
+fn a_response_of_a_peer_has_to_be_confirmed() {
+    let (plain, hour) = (ask("GET", &[]), ("cache-control", "max-age=3600"));
+    let seconds = |count| start() + Duration::from_secs(count);
+    let response = answer(200, &[hour, ("etag", "\"x\"")]);
+    let head = StoredHead::from_response(&plain, &response, start()).unwrap().with_source(Source::Peer);
+    assert!(head.is_storable() && !head.is_stale(start()));
+    let Reuse::Stale(conditional) = head.reuse(&plain, start()) else { panic!("it is reused") };
+    assert_eq!(conditional.headers["if-none-match"], "\"x\"");
+    assert_eq!(head.age(start()), 3000);
+    let confirmed = head.revalidate(&conditional, &answer(304, &[]), seconds(5));
+    let Revalidated::NotModified(head) = confirmed else { panic!("{confirmed:?}") };
+    assert_eq!(head.source(), Source::ConfirmedPeer);
+    assert!(matches!(head.reuse(&plain, seconds(604)), Reuse::Fresh));
+    assert!(matches!(head.reuse(&plain, seconds(605)), Reuse::Stale(_)));
+    assert_eq!(head.response(seconds(5)).headers["age"], "3000");
+    // A new response of the origin is like any other.
+    let modified = head.revalidate(&conditional, &response, seconds(5));
+    let Revalidated::Modified(Some(head)) = modified else { panic!("{modified:?}") };
+    assert_eq!((head.source(), head.age(seconds(5))), (Source::Origin, 0));
 }
 
 proptest! {

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::{BTreeMap, HashSet};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -371,6 +372,100 @@ fn links_and_other_files_in_the_folder_are_not_touched() {
     put(&store, 1, 0, b"", &body(1, 0, 100_000));
     assert_eq!((store.stats().responses, store.stats().damaged), (1, 0));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+}
+
+/// A link in place of a folder of the store would choose the files that the store deletes.
+#[test]
+fn a_link_in_place_of_a_folder_is_refused() {
+    for room in ["heads", "bodies", "new", "heads/ab", "bodies/0f"] {
+        let (folder, precious) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::create_dir(precious.path().join("ab")).unwrap();
+        for file in ["precious", "ab/precious"] {
+            std::fs::write(precious.path().join(file), "precious").unwrap();
+        }
+        drop(Store::open(folder.path(), &Options::default()).unwrap());
+        let link = folder.path().join(room);
+        let _ = std::fs::remove_dir(&link);
+        std::os::unix::fs::symlink(precious.path(), &link).unwrap();
+        let error = Store::open(folder.path(), &Options::default()).unwrap_err();
+        let reason = std::error::Error::source(&error).unwrap().to_string();
+        assert!(reason.contains(room) && reason.contains("symbolic link"), "{room}: {reason}");
+        for file in ["precious", "ab/precious"] {
+            assert_eq!(std::fs::read_to_string(precious.path().join(file)).unwrap(), "precious", "{room}");
+        }
+    }
+    // Nor are links in place of files.
+    for name in ["lock", "umbel-cache"] {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        drop(Store::open(folder.path(), &Options::default()).unwrap());
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+        std::os::unix::fs::symlink(other.path().join("made"), folder.path().join(name)).unwrap();
+        assert!(Store::open(folder.path(), &Options::default()).is_err(), "{name}");
+        assert!(!other.path().join("made").exists(), "{name}");
+    }
+    // The path of the store itself may have links.
+    let (real, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let link = elsewhere.path().join("cache");
+    std::os::unix::fs::symlink(real.path(), &link).unwrap();
+    assert!(Store::open(&link, &Options::default()).is_ok());
+}
+
+/// Links to stored responses that are replaced while the store is closed are not read.
+#[test]
+fn responses_are_not_read_through_links() {
+    for index in 0..3 {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
+        put(&store, 0, 0, b"small", &body(0, 0, 100));
+        put(&store, 1, 0, b"large", &body(1, 0, 100_000));
+        drop(store);
+        let (file, moved) = (files(folder.path()).remove(index), other.path().join("moved"));
+        let contents = std::fs::read(&file).unwrap();
+        std::fs::rename(&file, &moved).unwrap();
+        std::os::unix::fs::symlink(&moved, &file).unwrap();
+        let store = Store::open(folder.path(), &Options::default()).unwrap();
+        assert_eq!(store.stats().responses, 1, "{file:?}");
+        assert!(std::fs::read(&moved).unwrap() == contents, "{file:?}");
+    }
+}
+
+#[test]
+fn only_the_owner_has_access_to_a_store() {
+    let parent = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777;
+    let (new, wide) = (parent.path().join("new/cache"), parent.path().join("wide"));
+    std::fs::create_dir(&wide).unwrap();
+    std::fs::set_permissions(&wide, std::fs::Permissions::from_mode(0o777)).unwrap();
+    for folder in [new, wide] {
+        let store = Arc::new(Store::open(&folder, &Options::default()).unwrap());
+        put(&store, 0, 0, b"small", &body(0, 0, 100));
+        put(&store, 1, 0, b"large", &body(1, 0, 100_000));
+        let mut writer = store.begin(&key(2), 0);
+        writer.write(&body(2, 0, 100_000)).unwrap();
+        assert_eq!(mode(&folder), 0o700);
+        for file in files(&folder).into_iter().chain(["lock", "umbel-cache"].map(|name| folder.join(name))) {
+            assert_eq!(mode(&file), 0o600, "{file:?}");
+            assert_eq!(mode(file.parent().unwrap()), 0o700, "{file:?}");
+        }
+        assert_eq!(files(&folder).len(), 4, "two heads, a body, and one that is being written");
+    }
+}
+
+#[test]
+fn a_folder_of_another_user_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    // Only the administrator can give a folder away. Others try one that is not theirs.
+    let foreign = match std::os::unix::fs::chown(folder.path(), Some(12_345), None) {
+        Ok(()) => folder.path().to_owned(),
+        Err(_) => PathBuf::from("/proc/1"),
+    };
+    let error = Store::open(&foreign, &Options::default()).unwrap_err();
+    let is_refused = matches!(error, Error::NotOwned { .. } | Error::NotACache { .. });
+    assert!(is_refused, "{error:?}");
+    if foreign == folder.path() {
+        assert!(error.to_string().contains("belongs to another user"), "{error}");
+        assert_eq!(std::fs::read_dir(&foreign).unwrap().count(), 0);
+    }
 }
 
 #[test]

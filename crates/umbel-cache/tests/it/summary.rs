@@ -6,7 +6,9 @@ use proptest::test_runner::RngSeed;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use umbel::memory::Words;
-use umbel_cache::{Applied, CacheKey, PeerOutcome, Peers, PublishTrigger, Summary, Update, Version, View};
+use umbel_cache::{
+    Applied, CacheKey, PeerId, PeerOutcome, Peers, PublishTrigger, Summary, Update, Version, View,
+};
 
 fn key(number: u32) -> CacheKey {
     CacheKey::from_url(&format!("http://example.org/{number}"))
@@ -115,6 +117,58 @@ fn a_few_bytes_do_not_claim_much_memory() {
     assert!(Update::decode(&bytes).unwrap_err().to_string().contains("more bits than it can have"));
 }
 
+/// The bits that an update claims are compared with the limit before they are decompressed.
+#[test]
+fn an_update_beyond_a_limit_is_refused_before_it_is_decompressed() {
+    let mut summary = Summary::new(1000, 64).unwrap();
+    (0..200).for_each(|number| summary.insert(&key(number)));
+    summary.publish().unwrap();
+    let mut bytes = summary.update(None).encode();
+    assert!(Update::decode_bounded(&bytes, 64_000).is_ok());
+    assert_eq!(bytes[5], 2, "it is compressed");
+    // What follows the header is no longer compressed data.
+    let end = bytes.len() - 8;
+    bytes[34..end].fill(0xee);
+    let sum = umbel::file::fields::sum(&bytes[..end]);
+    bytes[end..].copy_from_slice(&sum.to_le_bytes());
+    for (max, why) in [(64_000, "damaged"), (63_999, "64000 bits, and at most 63999 are accepted")] {
+        let error = Update::decode_bounded(&bytes, max).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
+/// Updates that arrive late or twice, or belong to another version, leave a view as it is or make
+/// it request all bits.
+#[test]
+fn updates_out_of_order_do_not_corrupt_a_view() {
+    let mut summary = Summary::new(1000, 16).unwrap();
+    let mut versions = vec![summary.version()];
+    let mut updates = vec![summary.update(None)];
+    for number in 0..20 {
+        summary.insert(&key(number));
+        summary.publish().unwrap();
+        updates.push(summary.update(versions.last().copied()));
+        updates.push(summary.update(Some(summary.version())));
+        versions.push(summary.version());
+    }
+    let mut state = 1u64;
+    for _ in 0..2000 {
+        let mut view = View::default();
+        view.apply(&updates[0]).unwrap();
+        let mut newest = view.version().unwrap().generation;
+        for _ in 0..30 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let update = &updates[(state >> 33) as usize % updates.len()];
+            view.apply(update).unwrap();
+            let generation = view.version().unwrap().generation;
+            newest = if update.is_delta() { newest.max(generation) } else { generation };
+            assert_eq!(generation, newest);
+            // The view has all keys of the version that it claims to have.
+            assert!((0..generation).all(|number| view.contains(&key(number as u32))), "{generation}");
+        }
+    }
+}
+
 /// The wire format, version 1. The output of zstd may change between versions, so that file is only
 /// read.
 #[test]
@@ -178,6 +232,36 @@ fn a_clone_of_a_view_does_not_change_with_the_view() {
     let mut earlier = View::default();
     earlier.apply(&update).unwrap();
     assert_eq!(earlier, copy);
+}
+
+/// A peer whose summary promises what it does not have is asked less and less.
+#[test]
+fn many_false_hits_in_a_row_pause_a_peer() {
+    let mut summary = Summary::new(10, 8).unwrap();
+    summary.insert(&key(1));
+    summary.publish().unwrap();
+    let mut view = View::default();
+    view.apply(&summary.update(None)).unwrap();
+    let (peers, start) = (Peers::new(1), Instant::now());
+    let expires = start + Duration::from_secs(10_000);
+    peers.set_view(PeerId(0), view, 0, expires);
+    let mut asked = 0;
+    for second in 0..1000 {
+        let now = start + Duration::from_secs(second);
+        for _ in 0..100 {
+            if !peers.candidates(&key(1), now).is_empty() {
+                asked += 1;
+                peers.record(PeerId(0), PeerOutcome::FalseHit, now);
+            }
+        }
+    }
+    assert!((100..140).contains(&asked), "{asked}");
+    let later = start + Duration::from_secs(2000);
+    peers.record(PeerId(0), PeerOutcome::Hit, later);
+    for _ in 0..99 {
+        peers.record(PeerId(0), PeerOutcome::FalseHit, later);
+        assert!(!peers.is_backing_off(PeerId(0), later), "a hit makes up for earlier false hits");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::system::signals;
 use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::system::uname;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
-use umbel_cache::proxy::{AdmissionPolicy, Limits, Options, PeerUrl, Proxy};
+use umbel_cache::proxy::{AdmissionPolicy, HTTPS_PORT, Limits, Options, PeerUrl, Proxy};
 use umbel_cache::store::{self, Store};
 use umbel_net::network::Prefix;
 
@@ -33,9 +34,17 @@ use umbel_net::network::Prefix;
 /// It publishes a digest only if it has a cache_dir, and rebuilds it every digest_rebuild_period,
 /// by default an hour.
 ///
+/// Peers are trusted: the first client gets the response of a peer as it is. The origin has to
+/// confirm it before it is reused, and it is fresh for ten minutes at most.
+///
 /// Only this machine can use the proxy, unless --allow is given. Clients on other machines cannot
-/// reach services that are only for this machine, nor stored responses of them. CONNECT tunnels are
-/// forwarded unchanged.
+/// reach services that are only for this machine or its provider, such as loopback, link-local,
+/// metadata, unique local (fc00::/7) and carrier-grade NAT (100.64.0.0/10) addresses, nor stored
+/// responses of them. CONNECT tunnels lead to port 443 and are forwarded unchanged.
+///
+/// A client address, or an IPv6 network of 64 bits, gets a place as long as it has fewer than are
+/// free: half of them if it is alone. A client without a place waits for three seconds and gets the
+/// status 503.
 ///
 /// Statistics are at http://ADDRESS/umbel/, and in JSON at http://ADDRESS/umbel/stats. Errors are
 /// printed on standard error. The Cache-Status header explains each response. PURGE removes a
@@ -64,7 +73,22 @@ pub struct Args {
     #[arg(long, value_name = "NET", value_parser = network, help_heading = headings::SERVER)]
     allow: Vec<Prefix>,
 
-    /// Maximum number of clients at a time
+    /// Port to which CONNECT may open tunnels besides 443 (repeatable)
+    #[arg(
+        long,
+        value_name = "PORT",
+        value_parser = clap::value_parser!(u16).range(1..),
+        help_heading = headings::SERVER
+    )]
+    connect_port: Vec<u16>,
+
+    /// Name under which clients and peers reach this proxy, besides its IP addresses, the name of
+    /// this machine and names without dots (repeatable); pages of the proxy itself are not served
+    /// under other names
+    #[arg(long, value_name = "HOST", help_heading = headings::SERVER)]
+    name: Vec<String>,
+
+    /// Maximum number of clients at a time, without tunnels; one address gets at most half of them
     #[arg(
         long,
         value_name = "N",
@@ -73,6 +97,22 @@ pub struct Args {
         help_heading = headings::SERVER
     )]
     max_clients: u64,
+
+    /// Maximum number of tunnels at a time, which are shared in the same way; by default as many as
+    /// clients
+    #[arg(long, value_name = "N", value_parser = number::count, help_heading = headings::SERVER)]
+    max_tunnels: Option<u64>,
+
+    /// Bytes per second, averaged over a minute, below which clients and origins that send or accept
+    /// a body are disconnected; 0 limits only pauses, which event streams need
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1KiB",
+        value_parser = number::bytes,
+        help_heading = headings::SERVER
+    )]
+    min_rate: u64,
 
     /// Time limit for the first byte of an origin's response
     #[arg(
@@ -246,9 +286,10 @@ impl Args {
         if let Some(own) = self.peer.iter().find(|peer| peer.is(self.listen)) {
             bail!("--peer {own} is this proxy itself");
         }
-        let max_clients =
-            usize::try_from(self.max_clients).ok().filter(|count| (1..=1 << 20).contains(count));
-        let max_clients = max_clients.context("--max-clients needs a number from 1 to 1048576")?;
+        let max_clients = places("--max-clients", self.max_clients)?;
+        let max_tunnels = places("--max-tunnels", self.max_tunnels.unwrap_or(self.max_clients))?;
+        let machine = uname();
+        let machine = machine.nodename().to_str().ok().map(str::to_owned);
         let allow = self.allow.clone();
         Ok(Options {
             peers: self.peer.clone(),
@@ -261,11 +302,15 @@ impl Args {
             allow: Arc::new(move |ip| {
                 ip.to_canonical().is_loopback() || allow.iter().any(|prefix| prefix.covers(ip))
             }),
+            connect_ports: self.connect_port.iter().copied().chain([HTTPS_PORT]).collect(),
+            names: self.name.iter().cloned().chain(machine).collect(),
             status_address: self.manage,
             access_log: self.access_log.clone(),
             limits: Limits {
                 max_object_bytes: self.max_object.min(self.max_cache / 2),
                 max_clients,
+                max_tunnels,
+                min_bytes_per_second: self.min_rate,
                 peer_timeout: self.peer_timeout,
                 origin_timeout: self.origin_timeout,
                 digest_lifetime: self.summary_every,
@@ -274,6 +319,12 @@ impl Args {
             log: Arc::new(|line| output::warn(line)),
         })
     }
+}
+
+/// Returns the number of places that an option gives.
+fn places(option: &str, count: u64) -> Result<usize> {
+    let count = usize::try_from(count).ok().filter(|count| (1..=1 << 20).contains(count));
+    count.with_context(|| format!("{option} needs a number from 1 to 1048576"))
 }
 
 /// Raises the limit of open files: clients, origins and stored responses each need some.

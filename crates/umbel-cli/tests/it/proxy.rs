@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -187,6 +188,14 @@ fn invalid_options_are_refused_with_a_reason() {
     // A directory with other files is not used and cleaned as a cache.
     std::fs::create_dir_all(shell.path("mail/new")).unwrap();
     shell.write("mail/new/letter", "dear");
+    // The store is not reached through a link, nor in a directory of another user.
+    drop(umbel_cache::store::Store::open(&shell.path("linked"), &Default::default()).unwrap());
+    std::fs::remove_dir(shell.path("linked/new")).unwrap();
+    std::os::unix::fs::symlink(shell.path("mail/new"), shell.path("linked/new")).unwrap();
+    std::fs::create_dir(shell.path("theirs")).unwrap();
+    // Only the administrator can give a directory away.
+    let is_given = std::os::unix::fs::chown(shell.path("theirs"), Some(12_345), None).is_ok();
+    let reason_for_theirs = if is_given { "belongs to another user" } else { "cannot listen" };
     let taken = running.address.to_string();
     let in_use = folder.path().to_str().unwrap();
     for (arguments, reason) in [
@@ -198,6 +207,9 @@ fn invalid_options_are_refused_with_a_reason() {
         ("proxy --cache-dir x --summary-every 0s", "--summary-every"),
         ("proxy --cache-dir x --peer-timeout 2d", "--peer-timeout"),
         ("proxy --cache-dir x --max-clients 0", "--max-clients"),
+        ("proxy --cache-dir x --max-tunnels 0", "--max-tunnels"),
+        ("proxy --cache-dir x --connect-port 0", "--connect-port"),
+        ("proxy --cache-dir x --connect-port 65536", "--connect-port"),
         ("proxy --cache-dir x --max-cache 10", "1MiB"),
         ("proxy --cache-dir x --listen 127.0.0.1:1 --manage 127.0.0.1:1", "--manage"),
         ("proxy --cache-dir x --listen 127.0.0.1:1 --peer http://127.0.0.1:1", "this proxy itself"),
@@ -206,12 +218,79 @@ fn invalid_options_are_refused_with_a_reason() {
         (&format!("proxy --listen 127.0.0.1:0 --cache-dir {in_use}"), "another process"),
         ("proxy --listen 127.0.0.1:0 --cache-dir /dev/null/x", "cannot store responses"),
         ("proxy --listen 127.0.0.1:0 --cache-dir mail", "name an empty folder"),
+        ("proxy --listen 127.0.0.1:0 --cache-dir linked", "is a symbolic link, which is not followed"),
+        (&format!("proxy --listen {taken} --cache-dir theirs"), reason_for_theirs),
     ] {
         let answer = shell.run(arguments);
         assert_eq!(answer.code, Some(2), "{arguments}: {answer:?}");
         assert!(answer.stderr.contains(reason), "{arguments}: {}", answer.stderr);
     }
     assert_eq!(shell.read("mail/new/letter"), b"dear");
+}
+
+/// Idle tunnels take half of the places of tunnels at most, and none of clients.
+#[test]
+fn tunnels_need_a_permitted_port_and_take_no_places_of_clients() {
+    let origin = pages();
+    let (folder, log) = (tempfile::tempdir().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let port = origin.address.port().to_string();
+    let cache = folder.path().join("cache");
+    let arguments = ["--max-clients", "50", "--connect-port", &port, "--connect-port", "22"];
+    let proxy =
+        Proxy::start(&cache, &[&arguments[..], &["--access-log", log.path().to_str().unwrap()]].concat());
+    let target = origin.address.to_string();
+    let tunnels: Vec<_> = (0..60)
+        .map(|_| {
+            let mut connection = Connection::open(proxy.address);
+            (connection.ask("CONNECT", &target, &[], b""), connection)
+        })
+        .collect();
+    assert_eq!(tunnels.iter().filter(|(response, _)| response.status == 200).count(), 25);
+    let mut refused = tunnels.iter().filter(|(response, _)| response.status != 200);
+    assert!(refused.all(|(response, _)| {
+        response.status == 503 && response.text().contains("your address has too many tunnels")
+    }));
+    assert!(get(proxy.address, &origin.url("/7")).body == page("/7"));
+    drop(tunnels);
+    // Nothing listens at this address.
+    for (port, status) in [(443, 502), (22, 502), (25, 403), (80, 403)] {
+        let target = format!("127.0.0.77:{port}");
+        let start = Instant::now();
+        let mut answer = ask(proxy.address, "CONNECT", &target, &[]);
+        while answer.status == 503 && start.elapsed() < Duration::from_secs(20) {
+            answer = ask(proxy.address, "CONNECT", &target, &[]);
+        }
+        assert_eq!(answer.status, status, "{target}");
+        let reasons = ["tunnels to port", "are not permitted"];
+        assert!(status != 403 || reasons.iter().all(|reason| answer.text().contains(reason)), "{answer:?}");
+    }
+    // Other users see nothing of the cache.
+    let mode = std::fs::metadata(&cache).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0, "{mode:o}");
+}
+
+#[test]
+fn foreign_names_and_ambiguous_requests_are_refused_with_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start(folder.path(), &["--name", "proxy.example.org"]);
+    let machine = rustix::system::uname();
+    let machine = machine.nodename().to_str().unwrap();
+    for (head, status, reason) in [
+        ("GET /umbel/ HTTP/1.1\r\nHost: evil.example\r\n", 403, "this proxy is not known by that name"),
+        ("GET /umbel/ HTTP/1.1\r\nHost: proxy.example.org:3128\r\n", 200, "umbel proxy"),
+        (&format!("GET /umbel/ HTTP/1.1\r\nHost: {machine}\r\n"), 200, "umbel proxy"),
+        (
+            "GET /umbel/ HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: 0\r\n",
+            400,
+            "the request is ambiguous",
+        ),
+    ] {
+        let mut connection = Connection::open(proxy.address);
+        connection.send(format!("{head}\r\n").as_bytes()).unwrap();
+        let answer = connection.receive(false).unwrap();
+        assert_eq!(answer.status, status, "{head:?}");
+        assert!(answer.text().contains(reason), "{head:?}: {}", answer.text());
+    }
 }
 
 #[test]

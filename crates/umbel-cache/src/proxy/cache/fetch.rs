@@ -11,12 +11,12 @@ use crate::error::{Error, chain};
 use crate::headers::remove_hop_by_hop;
 use crate::proxy::body::Body;
 use crate::proxy::peers::{PeerBody, PeerResponse};
-use crate::proxy::reach::Reach;
+use crate::proxy::reach::Requester;
 use crate::proxy::service::Service;
 use crate::proxy::target::Resource;
 use crate::proxy::upstream::{CACHE_STATUS, UpstreamResponse};
 use crate::rules::{self, Revalidated, StoredHead};
-use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING};
+use http::header::{AGE, CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -56,7 +56,9 @@ impl Service {
         lead: Option<FetchLead>,
     ) -> Response<Body> {
         match stale {
-            Some(_) if request.parts.method == Method::HEAD => self.fetch_from_origin(request, lead).await,
+            Some(_) if request.parts.method == Method::HEAD || request.has_override => {
+                self.fetch_from_origin(request, lead).await
+            }
             Some(stale) => self.revalidate(request, stale, lead).await,
             None => match self.request_from_peers(&request).await {
                 Some(response) => self.deliver_from_peer(request, response, lead),
@@ -72,7 +74,7 @@ impl Service {
         StaleResponse { stored, conditional }: StaleResponse,
         lead: Option<FetchLead>,
     ) -> Response<Body> {
-        let sent = self.upstream.send_to_origin(&conditional, &request.resource, request.reach, None);
+        let sent = self.upstream.send_to_origin(&conditional, &request.resource, request.requester, None);
         let response = match sent.await {
             Ok(response) => response,
             Err(error) => return self.fail_fetch(&error, lead),
@@ -146,7 +148,7 @@ impl Service {
         request: CacheRequest,
         lead: Option<FetchLead>,
     ) -> Response<Body> {
-        let sent = self.upstream.send_to_origin(&request.parts, &request.resource, request.reach, None);
+        let sent = self.upstream.send_to_origin(&request.parts, &request.resource, request.requester, None);
         let response = match sent.await {
             Ok(response) => response,
             Err(error) => return self.fail_fetch(&error, lead),
@@ -173,9 +175,9 @@ impl Service {
         parts: request::Parts,
         body: Option<Body>,
         resource: Resource,
-        reach: Reach,
+        requester: Requester,
     ) -> Response<Body> {
-        let response = match self.upstream.send_to_origin(&parts, &resource, reach, body).await {
+        let response = match self.upstream.send_to_origin(&parts, &resource, requester, body).await {
             Ok(response) => response,
             Err(error) => return self.fail(&error),
         };
@@ -228,13 +230,15 @@ impl Service {
         lead: Option<FetchLead>,
     ) -> Response<Body> {
         self.counters.peer_hits.increment();
+        let age = head.age(SystemTime::now());
         let entry = self.begin_entry(&request, &response, Some(head));
         let stored = if entry.is_some() { ";stored" } else { "" };
         let address = self.peers.address(peer);
         let cache_status =
             HeaderValue::try_from(format!("umbel;fwd=uri-miss{stored};detail=\"peer {address}\""))
                 .unwrap_or(HeaderValue::from_static("umbel;fwd=uri-miss"));
-        let headers = self.outgoing_headers(&response.parts.headers, cache_status);
+        let mut headers = self.outgoing_headers(&response.parts.headers, cache_status);
+        headers.insert(AGE, age.into());
         let status = response.parts.status;
         let lead = lead.and_then(|lead| {
             if entry.is_some() {
@@ -297,6 +301,9 @@ impl Service {
             }
             return None;
         };
+        if request.has_override {
+            return None;
+        }
         let variant = rules::variant(&request.parts.headers, &response.parts.headers)?;
         let is_too_large = response.len().is_some_and(|len| len > self.limits.max_object_bytes);
         if is_too_large || !response.is_delimited() {
@@ -309,7 +316,7 @@ impl Service {
             return None;
         }
         self.mark_uncacheable_if_stale(request, &head);
-        let head = head.with_audience(response.lease.audience()).encode();
+        let head = head.with_audience(response.audience).encode();
         if head.len() > MAX_HEAD_BYTES {
             return None;
         }
@@ -321,8 +328,8 @@ impl Service {
     fn deliver_unstored(&self, response: UpstreamResponse, cache_status: &'static str) -> Response<Body> {
         let headers = self.outgoing_headers(&response.parts.headers, HeaderValue::from_static(cache_status));
         let counter = self.counters.bytes_from_origins.clone();
-        let (stall_timeout, lease) = (self.limits.stall_timeout, response.lease);
-        let body = Body::forwarded(response.incoming, stall_timeout, Some(counter), Some(lease));
+        let (min_rate, lease) = (self.limits.min_rate(), response.lease);
+        let body = Body::forwarded(response.incoming, min_rate, Some(counter), Some(lease));
         respond(response.parts.status, headers, body)
     }
 

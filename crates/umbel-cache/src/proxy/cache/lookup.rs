@@ -3,8 +3,9 @@
 
 use super::hit;
 use super::in_flight::{FetchOutcome, Role};
+use crate::headers::has_override;
 use crate::proxy::body::Body;
-use crate::proxy::reach::Reach;
+use crate::proxy::reach::{Reach, Requester};
 use crate::proxy::service::{Service, text_response};
 use crate::proxy::target::Resource;
 use crate::rules::{Audience, Reuse, StoredHead, has_directive};
@@ -19,10 +20,13 @@ use tokio::time::{Instant, timeout_at};
 pub(in crate::proxy) struct CacheRequest {
     pub parts: request::Parts,
     pub resource: Resource,
-    pub reach: Reach,
+    pub requester: Requester,
     /// Whether this is a `GET` for the whole response, without credentials and without directives
     /// that bypass the cache. Only such requests wait for each other and are sent to peers.
     pub is_plain: bool,
+    /// Whether the request has headers that may replace parts of its URL at the origin, so that its
+    /// response is for this client alone.
+    pub has_override: bool,
     /// The number of invalidations of the key when the request arrived. If it is invalidated again
     /// meanwhile, the response is not stored.
     pub invalidations: InvalidationCount,
@@ -63,7 +67,7 @@ impl CacheRequest {
     pub fn new(
         parts: request::Parts,
         resource: Resource,
-        reach: Reach,
+        requester: Requester,
         invalidations: InvalidationCount,
     ) -> CacheRequest {
         let is_whole_get = parts.method == Method::GET && !parts.headers.contains_key(RANGE);
@@ -72,7 +76,9 @@ impl CacheRequest {
             || ["no-cache", "no-store", "max-age=0"]
                 .iter()
                 .any(|directive| has_directive(&parts.headers, directive));
-        CacheRequest { parts, resource, reach, is_plain: is_whole_get && !bypasses_cache, invalidations }
+        let has_override = has_override(&parts.headers);
+        let is_plain = is_whole_get && !bypasses_cache && !has_override;
+        CacheRequest { parts, resource, requester, is_plain, has_override, invalidations }
     }
 }
 
@@ -82,10 +88,10 @@ impl Service {
         self: &Arc<Service>,
         parts: request::Parts,
         resource: Resource,
-        reach: Reach,
+        requester: Requester,
     ) -> Response<Body> {
         let invalidations = self.cache.store.invalidation_count(&resource.key);
-        let request = CacheRequest::new(parts, resource, reach, invalidations);
+        let request = CacheRequest::new(parts, resource, requester, invalidations);
         let lookup = self.find(&request);
         match lookup {
             Lookup::FilterDenied => self.counters.filter_denied.increment(),
@@ -139,7 +145,7 @@ impl Service {
                 store.remove(&entry);
                 continue;
             };
-            let reuse = match (head.audience(), request.reach) {
+            let reuse = match (head.audience(), request.requester.reach()) {
                 (Audience::Localhost, Reach::RemoteOnly) => Reuse::Mismatch,
                 _ => head.reuse(&request.parts, now),
             };
@@ -193,23 +199,26 @@ mod tests {
         let store = Store::open(folder.path(), &store::Options::default()).unwrap();
         let service = Service::new(store, &Options::default()).unwrap();
         let store = &service.cache.store;
-        let request = |path: &str, reach| {
+        let request = |path: &str, requester| {
             let uri = format!("http://127.0.0.1:8080/{path}");
             let parts = Request::get(uri).body(()).unwrap().into_parts().0;
             let Ok(Target::Resource(resource)) = Target::from_request(&parts) else { panic!("a page") };
             let invalidations = store.invalidation_count(&resource.key);
-            CacheRequest { parts, resource, reach, is_plain: true, invalidations }
+            CacheRequest { parts, resource, requester, is_plain: true, has_override: false, invalidations }
         };
         let response =
             Response::builder().header("cache-control", "max-age=60").body(()).unwrap().into_parts().0;
         for (path, audience) in [("secret", Audience::Localhost), ("public", Audience::Everyone)] {
-            let request = request(path, Reach::Anywhere);
+            let request = request(path, Requester::Proxy);
             let head = StoredHead::from_response(&request.parts, &response, SystemTime::now()).unwrap();
             let head = head.with_audience(audience);
             store.begin(&request.resource.key, 0).commit(head.encode()).unwrap();
         }
-        let is_given = |path, reach| matches!(service.find(&request(path, reach)), Lookup::Fresh(_));
-        assert!(is_given("secret", Reach::Anywhere) && is_given("public", Reach::RemoteOnly));
-        assert!(!is_given("secret", Reach::RemoteOnly));
+        let is_given = |path, address: &str| {
+            let client = Requester::Client(address.parse().unwrap());
+            matches!(service.find(&request(path, client)), Lookup::Fresh(_))
+        };
+        assert!(is_given("secret", "127.0.0.1") && is_given("public", "192.0.2.1"));
+        assert!(!is_given("secret", "192.0.2.1"));
     }
 }

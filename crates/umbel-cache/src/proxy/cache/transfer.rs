@@ -11,6 +11,7 @@ use crate::PeerId;
 use crate::error::{Error, Result, chain};
 use crate::proxy::body::{self, PipeItem, data_len};
 use crate::proxy::counters::Counter;
+use crate::proxy::pace::Pace;
 use crate::proxy::service::Service;
 use crate::proxy::upstream::{Lease, UpstreamResponse};
 use bytes::Bytes;
@@ -82,6 +83,8 @@ pub(super) struct Transfer {
     received: u64,
     /// The total time spent waiting for frames.
     time_waited: Duration,
+    /// The pace of the origin.
+    pace: Pace,
     background: Option<Background>,
 }
 
@@ -110,6 +113,7 @@ impl Transfer {
             len,
             received: 0,
             time_waited: Duration::ZERO,
+            pace: Pace::new(service.limits.min_rate()),
             background: None,
         };
         (transfer, body::Body::piped(receiver, len))
@@ -297,24 +301,33 @@ impl Transfer {
     async fn receive(&mut self) -> Result<Option<Frame<Bytes>>> {
         // A peer has to be quick, since the origin can take its place.
         let limits = &self.service.limits;
-        let wait = match self.source {
+        let (wait, within) = match self.source {
             Source::Peer { .. } if is_slow(self.received, self.time_waited, limits.peer_timeout) => {
                 return Err(Error::TooSlow);
             }
-            Source::Peer { .. } => limits.peer_timeout,
-            Source::Origin => limits.stall_timeout,
+            Source::Peer { .. } => (limits.peer_timeout, limits.peer_timeout),
+            Source::Origin => (self.pace.remaining(), self.pace.window()),
         };
         let start = Instant::now();
-        let wait = match &self.background {
-            Some(background) => background.deadline.saturating_duration_since(start).min(wait),
-            None => wait,
+        let (wait, within) = match &self.background {
+            Some(background) => {
+                let left = background.deadline.saturating_duration_since(start);
+                (left.min(wait), BACKGROUND_TIMEOUT.min(within))
+            }
+            None => (wait, within),
         };
         let frame = timeout(wait, self.incoming.frame()).await;
-        self.time_waited += start.elapsed();
+        let waited = start.elapsed();
+        self.time_waited += waited;
         match frame {
-            Err(_) => Err(Error::Stalled { after: wait }),
+            Err(_) => Err(Error::Stalled { within }),
             Ok(None) => Ok(None),
-            Ok(Some(Ok(frame))) => Ok(Some(frame)),
+            Ok(Some(Ok(frame))) => {
+                if matches!(self.source, Source::Origin) {
+                    self.pace.record(data_len(&frame), waited);
+                }
+                Ok(Some(frame))
+            }
             Ok(Some(Err(error))) => Err(Error::IncompleteBody(error)),
         }
     }
@@ -331,8 +344,8 @@ impl Transfer {
         let Ok(range) = HeaderValue::try_from(format!("bytes={}-", self.received)) else { return Err(error) };
         parts.headers.insert(RANGE, range);
         parts.headers.insert(IF_RANGE, etag.clone());
-        let (resource, reach) = (&self.request.resource, self.request.reach);
-        let response = self.service.upstream.send_to_origin(&parts, resource, reach, None).await?;
+        let (resource, requester) = (&self.request.resource, self.request.requester);
+        let response = self.service.upstream.send_to_origin(&parts, resource, requester, None).await?;
         let expected = self.len.map(|len| format!("bytes {}-{}/{len}", self.received, len.saturating_sub(1)));
         let content_range = response.parts.headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
         if response.parts.status != StatusCode::PARTIAL_CONTENT

@@ -4,6 +4,7 @@
 mod stats;
 mod status_page;
 
+use crate::proxy::Options;
 use crate::proxy::body::Body;
 use crate::proxy::service::{Service, text_response};
 use crate::{CacheDigest, Update, Version};
@@ -35,6 +36,8 @@ pub(in crate::proxy) struct InternalPages {
     started: Instant,
     /// Whether the pages for the operator have an address of their own.
     has_status_address: bool,
+    /// The names of the proxy, in lower case.
+    names: Vec<String>,
     /// The digest that was built last.
     digest: Mutex<Option<BuiltDigest>>,
 }
@@ -56,13 +59,33 @@ pub(in crate::proxy) enum InternalAccess {
 }
 
 impl InternalPages {
-    pub fn new(has_status_address: bool) -> InternalPages {
-        InternalPages { started: Instant::now(), has_status_address, digest: Mutex::default() }
+    pub fn new(options: &Options) -> InternalPages {
+        InternalPages {
+            started: Instant::now(),
+            has_status_address: options.status_address.is_some(),
+            names: options.names.iter().map(|name| name.to_ascii_lowercase()).collect(),
+            digest: Mutex::default(),
+        }
     }
 
     /// Returns the pages that are served at the address of the proxy itself.
     pub fn access(&self) -> InternalAccess {
         if self.has_status_address { InternalAccess::PeersOnly } else { InternalAccess::All }
+    }
+
+    /// Returns whether a request names the proxy by an IP address, a name without dots, or one of
+    /// its names. A web page can make its own host name resolve to this machine and have the
+    /// browser send requests here (DNS rebinding); such requests have that name in `Host`, or in
+    /// their target if the browser uses the proxy.
+    fn has_safe_host(&self, request: &request::Parts) -> bool {
+        let is_safe = |authority: &Authority| {
+            let name = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+            !name.contains('.') || name.parse::<IpAddr>().is_ok() || self.names.contains(&name)
+        };
+        let is_safe_value = |host: &HeaderValue| {
+            host.is_empty() || Authority::try_from(host.as_bytes()).is_ok_and(|host| is_safe(&host))
+        };
+        request.uri.authority().is_none_or(is_safe) && request.headers.get_all(HOST).iter().all(is_safe_value)
     }
 }
 
@@ -87,8 +110,9 @@ pub(in crate::proxy) async fn respond(
     }
     let path = request.uri.path();
     let is_for_operator = OPERATOR_PATHS.contains(&path);
-    if is_for_operator && !has_safe_host(request) {
-        return service.refuse(StatusCode::FORBIDDEN, "ask for this by an IP address or as localhost");
+    if !service.internal.has_safe_host(request) {
+        let why = "this proxy is not known by that name; use its IP address, or see --name";
+        return service.refuse(StatusCode::FORBIDDEN, why);
     }
     let mut response = match path {
         SUMMARY_PATH => summary(service, request.uri.query()).await,
@@ -115,17 +139,6 @@ pub(in crate::proxy) async fn respond(
         *response.body_mut() = Body::empty();
     }
     response
-}
-
-/// Returns whether `Host` is an IP address or a name without dots. A web page can make its own host
-/// name resolve to this machine and have the browser send requests here (DNS rebinding); such
-/// requests have that name in `Host`.
-fn has_safe_host(request: &request::Parts) -> bool {
-    let host = request.headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
-    host.is_none_or(|host| {
-        let name = host.host().trim_start_matches('[').trim_end_matches(']');
-        !name.contains('.') || name.parse::<IpAddr>().is_ok()
-    })
 }
 
 /// Returns a response that caches must not store.

@@ -21,6 +21,7 @@ pub(super) fn stats(service: &Service) -> Value {
         "collapsed": counters.collapsed.get(),
         "tunnels": counters.tunnels.get(),
         "refused": counters.refused.get(),
+        "turned_away": counters.turned_away.get(),
         "origin_failures": counters.origin_failures.get(),
         "dropped": counters.dropped.get(),
         "stored": counters.stored.get(),

@@ -67,6 +67,7 @@ pub(super) fn status_page(stats: &Value) -> String {
         ("wanted only what is here, which was not", plain(&stats["only_if_cached"])),
         ("tunnels", plain(&stats["tunnels"])),
         ("refused", plain(&stats["refused"])),
+        ("turned away for lack of a place", plain(&stats["turned_away"])),
         ("origins that failed", plain(&stats["origin_failures"])),
     ]);
     table(&mut page, "Requests and failures", &[], rows);

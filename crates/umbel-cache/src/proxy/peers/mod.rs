@@ -11,7 +11,7 @@ pub(in crate::proxy) use requests::{PeerBody, PeerResponse};
 pub use url::PeerUrl;
 
 use crate::proxy::log::Log;
-use crate::proxy::reach::is_same_address;
+use crate::proxy::reach::{Requester, is_same_address};
 use crate::proxy::target::HostPort;
 use crate::proxy::upstream::Upstream;
 use crate::{PeerId, Peers};
@@ -122,7 +122,7 @@ impl PeerGroup {
         for PeerEndpoint { address: peer, .. } in
             self.endpoints.iter().filter(|peer| peer.address.port == address.port())
         {
-            let resolved = self.upstream.connector.resolve(peer).await;
+            let resolved = self.upstream.connector.resolve(peer, Requester::Proxy).await;
             if resolved
                 .is_ok_and(|resolved| resolved.into_iter().any(|other| is_same_address(other, address)))
             {

@@ -6,7 +6,7 @@ use crate::proxy::body::read_to_end;
 use crate::proxy::cache::CacheRequest;
 use crate::proxy::reach::Reach;
 use crate::proxy::upstream::UpstreamResponse;
-use crate::rules::{Reuse, StoredHead};
+use crate::rules::{Reuse, Source, StoredHead};
 use crate::{PeerId, PeerOutcome};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, COOKIE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH};
@@ -72,7 +72,7 @@ impl PeerGroup {
     fn may_ask(&self, id: PeerId, request: &CacheRequest) -> bool {
         let peer_is_local = self.endpoint(id).address.is_local();
         (peer_is_local || !request.resource.origin.is_local())
-            && !(peer_is_local && request.reach == Reach::RemoteOnly)
+            && !(peer_is_local && request.requester.reach() == Reach::RemoteOnly)
     }
 
     fn report_failure(&self, id: PeerId, why: &str) -> (PeerOutcome, Option<PeerResponse>) {
@@ -116,6 +116,7 @@ impl PeerGroup {
         if !matches!(head.reuse(&request.parts, now), Reuse::Fresh) {
             return (PeerOutcome::FalseHit, None);
         }
+        let head = head.with_source(Source::Peer);
         if !response.is_delimited() {
             return self.report_failure(id, "the end of its response cannot be detected");
         }

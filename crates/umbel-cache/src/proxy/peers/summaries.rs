@@ -6,7 +6,6 @@ use crate::error::{Error, Result, chain};
 use crate::proxy::body::read_to_end;
 use crate::proxy::internal::SUMMARY_PATH;
 use crate::rules::StoredHead;
-use crate::update::UPDATE_NAME;
 use crate::{Applied, CacheDigest, PeerId, Update, View};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, IF_MODIFIED_SINCE, LAST_MODIFIED};
@@ -19,6 +18,10 @@ const MAX_SUMMARY_BYTES: usize = 64 << 20;
 /// The largest number of bits of a summary after decompression, enough for 33 million keys.
 const MAX_SUMMARY_BITS: u32 = 1 << 29;
 
+/// The largest share of set bits. Full digests of Squid have 0.55; from here on, more than half of
+/// all keys would be false positives.
+const MAX_FILL: f64 = 0.85;
+
 /// The time in which a peer must send its summary.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -28,12 +31,19 @@ const MAX_DIGEST_LIFETIME: Duration = Duration::from_secs(3600);
 /// earlier.
 const MAX_DIGEST_INTERVAL: Duration = Duration::from_secs(60);
 
+/// The longest pause after exchanges that have failed. It doubles with each of them.
+const MAX_FAILURE_PAUSE: Duration = Duration::from_secs(60);
+
+/// The number of failures in a row after which the pauses become longer.
+const MAX_SHORT_PAUSES: u32 = 10;
+
 /// The number of intervals after which a view expires if it is not updated.
 const VIEW_LIFETIME_INTERVALS: u32 = 3;
 
 impl PeerGroup {
     /// Keeps the view of a peer up to date, as long as the proxy runs.
     pub async fn follow(&self, id: PeerId, interval: Duration) {
+        let mut failures = 0;
         loop {
             let next = match timeout(SUMMARY_TIMEOUT, self.update_view(id, interval)).await {
                 Ok(Ok(next)) => {
@@ -44,15 +54,16 @@ impl PeerGroup {
                         self.log
                             .line(format_args!("peer {address} ({kind}) has {responses} stored responses"));
                     }
+                    failures = 0;
                     next
                 }
-                Ok(Err(error)) => {
-                    self.report_failed_exchange(id, &chain(&error));
-                    interval
-                }
-                Err(_) => {
-                    self.report_failed_exchange(id, "it is too slow");
-                    interval
+                result => {
+                    match result {
+                        Ok(Err(error)) => self.report_failed_exchange(id, &chain(&error)),
+                        _ => self.report_failed_exchange(id, "it is too slow"),
+                    }
+                    failures += 1;
+                    pause_after_failures(failures, interval)
                 }
             };
             sleep(next).await;
@@ -97,13 +108,11 @@ impl PeerGroup {
         let length = bytes.len() as u64;
         // Decoding a large summary takes a moment. Lookups use the previous view meanwhile.
         let decoded = tokio::task::spawn_blocking(move || {
-            let update = Update::decode(&bytes)?;
-            if update.bits() > MAX_SUMMARY_BITS {
-                let why = format!("it has more than {MAX_SUMMARY_BITS} bits");
-                return Err(Error::malformed(UPDATE_NAME, why));
-            }
+            let update = Update::decode_bounded(&bytes, MAX_SUMMARY_BITS)?;
             let mut next = view.map_or_else(View::default, |view| (*view).clone());
-            next.apply(&update).map(|applied| (applied, next))
+            let applied = next.apply(&update)?;
+            check_fill(&next)?;
+            Ok::<_, Error>((applied, next))
         });
         let (applied, next) = decoded.await??;
         let expires = Instant::now() + interval * VIEW_LIFETIME_INTERVALS;
@@ -149,8 +158,9 @@ impl PeerGroup {
             self.endpoint(id).set_summary_format(SummaryFormat::Umbel);
             return Err(Error::UnexpectedStatus { status: parts.status.as_u16(), wanted: "digest" });
         }
-        let digest = CacheDigest::decode(&bytes)?;
-        self.views.set_view(id, View::from_digest(&digest), length, expires);
+        let view = View::from_digest(&CacheDigest::decode(&bytes)?);
+        check_fill(&view)?;
+        self.views.set_view(id, view, length, expires);
         let last_modified = parts.headers.get(LAST_MODIFIED).cloned();
         self.endpoint(id).set_summary_format(SummaryFormat::Squid { last_modified });
         Ok(next)
@@ -174,8 +184,29 @@ impl PeerGroup {
             parts.headers.insert(IF_MODIFIED_SINCE, date.clone());
         }
         let mut response = self.upstream.send_to_peer(address, &parts).await?;
+        if response.len().is_some_and(|len| len > MAX_SUMMARY_BYTES as u64) {
+            return Err(Error::TooLarge { max: MAX_SUMMARY_BYTES as u64 });
+        }
         let body = read_to_end(&mut response.incoming, MAX_SUMMARY_BYTES).await?;
         response.lease.give_back();
         Ok((response.parts, body))
     }
+}
+
+/// Fails if a view contains so many keys that it is useless: nearly every request would be sent to
+/// the peer in vain.
+fn check_fill(view: &View) -> Result<()> {
+    let Some(filter) = view.filter() else { return Ok(()) };
+    let fill = filter.words().count_ones() as f64 / filter.scheme().m() as f64;
+    if fill <= MAX_FILL {
+        return Ok(());
+    }
+    Err(Error::malformed("summary", format!("{:.0} % of its bits are set", 100.0 * fill)))
+}
+
+/// Returns the pause after this number of failures in a row. The first few are short: the peer may
+/// be starting.
+fn pause_after_failures(failures: u32, interval: Duration) -> Duration {
+    let doublings = failures.saturating_sub(MAX_SHORT_PAUSES).min(16);
+    interval.saturating_mul(1 << doublings).min(MAX_FAILURE_PAUSE.max(interval))
 }

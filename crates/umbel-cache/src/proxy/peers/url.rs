@@ -27,7 +27,12 @@ impl FromStr for PeerUrl {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<PeerUrl> {
-        let wrong = || Error::NotAPeer(text.to_owned());
+        let wrong = || {
+            Error::NotAPeer(match text.rsplit_once('@') {
+                Some((_, host)) => format!("…@{host}"),
+                None => text.to_owned(),
+            })
+        };
         let uri: http::Uri = text.parse().map_err(|_| wrong())?;
         let (Some("http"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(wrong());

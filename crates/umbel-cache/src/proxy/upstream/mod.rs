@@ -10,13 +10,15 @@ pub(in crate::proxy) use via::CACHE_STATUS;
 use crate::error::{Error, Result};
 use crate::proxy::Limits;
 use crate::proxy::body::Body;
-use crate::proxy::reach::Reach;
+use crate::proxy::reach::{Reach, Requester, is_local_address};
 use crate::proxy::target::{HostPort, Resource};
+use crate::rules::Audience;
 use connector::Connector;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{Version, request, response};
 use hyper::body::Incoming;
 use pool::ConnectionPool;
+use std::net::IpAddr;
 use std::sync::Arc;
 use via::Via;
 
@@ -32,6 +34,8 @@ pub(in crate::proxy) struct UpstreamResponse {
     pub parts: response::Parts,
     pub incoming: Incoming,
     pub lease: Lease,
+    /// The clients that may receive the response.
+    pub audience: Audience,
 }
 
 impl Upstream {
@@ -46,19 +50,22 @@ impl Upstream {
         &self,
         parts: &request::Parts,
         resource: &Resource,
-        reach: Reach,
+        requester: Requester,
         body: Option<Body>,
     ) -> Result<UpstreamResponse> {
         let mut parts = parts.clone();
         parts.version = Version::HTTP_11;
         parts.uri = resource.path().parse().map_err(|_| Error::InvalidTarget("this is not a valid path"))?;
         self.via.append_to(&mut parts.headers);
-        self.send(&resource.origin, reach, &parts, body).await
+        let is_public = |address| Reach::RemoteOnly.permits(address);
+        self.send(&resource.origin, requester, &parts, body, is_public).await
     }
 
-    /// Sends a request without a body to a peer.
+    /// Sends a request without a body to a peer. A peer on another machine sends only what remote
+    /// clients may receive.
     pub async fn send_to_peer(&self, peer: &HostPort, parts: &request::Parts) -> Result<UpstreamResponse> {
-        self.send(peer, Reach::Anywhere, parts, None).await
+        let is_remote = |address| !is_local_address(address);
+        self.send(peer, Requester::Proxy, parts, None, is_remote).await
     }
 
     /// Closes connections that were idle for too long.
@@ -69,13 +76,16 @@ impl Upstream {
     async fn send(
         &self,
         host: &HostPort,
-        reach: Reach,
+        requester: Requester,
         parts: &request::Parts,
         body: Option<Body>,
+        is_for_everyone: impl Fn(IpAddr) -> bool,
     ) -> Result<UpstreamResponse> {
-        let (response, lease) = self.pool.send(host, reach, parts, body).await?;
+        let (response, lease) = self.pool.send(host, requester, parts, body).await?;
+        let is_for_everyone = lease.address().is_some_and(is_for_everyone);
+        let audience = if is_for_everyone { Audience::Everyone } else { Audience::Localhost };
         let (parts, incoming) = response.into_parts();
-        Ok(UpstreamResponse { parts, incoming, lease })
+        Ok(UpstreamResponse { parts, incoming, lease, audience })
     }
 }
 

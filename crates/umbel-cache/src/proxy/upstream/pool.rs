@@ -4,16 +4,16 @@ use super::connector::Connector;
 use crate::error::{Error, Result};
 use crate::proxy::Limits;
 use crate::proxy::body::Body;
-use crate::proxy::reach::Reach;
+use crate::proxy::framing;
+use crate::proxy::reach::{Reach, Requester};
 use crate::proxy::target::HostPort;
 use crate::proxy::timed_stream::TimedStream;
-use crate::rules::Audience;
-use http::header::TRANSFER_ENCODING;
 use http::{Request, Response, StatusCode, request};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
@@ -48,8 +48,8 @@ struct IdleConnection {
 /// An HTTP connection.
 struct Connection {
     sender: SendRequest<Body>,
-    /// The clients that may receive responses of this host.
-    audience: Audience,
+    /// The address of the other end, if it is known.
+    address: Option<IpAddr>,
 }
 
 /// A connection that is in use.
@@ -69,11 +69,11 @@ impl ConnectionPool {
     pub async fn send(
         self: &Arc<ConnectionPool>,
         host: &HostPort,
-        reach: Reach,
+        requester: Requester,
         parts: &request::Parts,
         body: Option<Body>,
     ) -> Result<(Response<Incoming>, Lease)> {
-        let destination = (host.clone(), reach);
+        let destination = (host.clone(), requester.reach());
         if body.is_none()
             && parts.method.is_safe()
             && let Some(mut connection) = self.take_idle(&destination)
@@ -81,14 +81,18 @@ impl ConnectionPool {
         {
             match exchange(host, &mut connection, parts, Body::empty(), self.limits.origin_timeout).await {
                 // The other end may have closed the connection at this moment.
-                Err(Error::NoResponse { .. } | Error::UnsupportedResponse { .. }) => {}
+                Err(
+                    Error::NoResponse { .. }
+                    | Error::UnsupportedResponse { .. }
+                    | Error::AmbiguousResponse { .. },
+                ) => {}
                 Err(error) => return Err(error),
                 Ok(response) => {
                     return Ok((response, Lease { pool: Arc::clone(self), destination, connection }));
                 }
             }
         }
-        let mut connection = self.connect(host, reach).await?;
+        let mut connection = self.connect(host, requester).await?;
         let factor = if body.is_some() { UPLOAD_TIMEOUT_FACTOR } else { 1 };
         let wait = self.limits.origin_timeout * factor;
         let body = body.unwrap_or_else(Body::empty);
@@ -96,11 +100,10 @@ impl ConnectionPool {
         Ok((response, Lease { pool: Arc::clone(self), destination, connection }))
     }
 
-    async fn connect(&self, host: &HostPort, reach: Reach) -> Result<Connection> {
-        let stream = self.connector.connect(host, reach).await?;
-        let is_remote = stream.peer_addr().is_ok_and(|address| Reach::RemoteOnly.permits(address.ip()));
-        let audience = if is_remote { Audience::Everyone } else { Audience::Localhost };
-        let stream = TimedStream::new(stream, self.limits.stall_timeout);
+    async fn connect(&self, host: &HostPort, requester: Requester) -> Result<Connection> {
+        let stream = self.connector.connect(host, requester).await?;
+        let address = stream.peer_addr().ok().map(|address| address.ip());
+        let stream = TimedStream::new(stream, self.limits.min_rate());
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(self.limits.max_header_bytes)
             .max_headers(self.limits.max_headers)
@@ -111,7 +114,7 @@ impl ConnectionPool {
         tokio::spawn(async move {
             let _ = connection.await;
         });
-        Ok(Connection { sender, audience })
+        Ok(Connection { sender, address })
     }
 
     fn take_idle(&self, destination: &Destination) -> Option<Connection> {
@@ -153,13 +156,10 @@ async fn exchange(
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         return Err(Error::UnsupportedResponse { host: host(), what: "wants to speak something else" });
     }
-    // With any other coding a truncated body could not be detected.
-    let mut codings = response.headers().get_all(TRANSFER_ENCODING).iter();
-    if codings.any(|coding| !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked")) {
-        let what = "sends its answer in a coding that is not known here";
-        return Err(Error::UnsupportedResponse { host: host(), what });
+    match framing::check_response(response.headers()) {
+        Ok(()) => Ok(response),
+        Err(fault) => Err(Error::AmbiguousResponse { host: host(), fault }),
     }
-    Ok(response)
 }
 
 impl IdleConnection {
@@ -169,9 +169,9 @@ impl IdleConnection {
 }
 
 impl Lease {
-    /// Returns the clients that may receive responses of this host.
-    pub fn audience(&self) -> Audience {
-        self.connection.audience
+    /// Returns the address of the other end, if it is known.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.connection.address
     }
 
     /// Returns the connection to the pool, after the end of the response.

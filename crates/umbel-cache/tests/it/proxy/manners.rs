@@ -3,26 +3,11 @@
 
 use crate::client::{Connection, ask, get};
 use crate::origin::{Origin, Reply, response};
-use crate::running::Running;
-use rustix::net::{AddressFamily, SocketType};
+use crate::proxy::{any_port, connect_from, proxy};
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use umbel_cache::proxy::{Limits, Options};
-
-fn proxy(options: Options) -> (tempfile::TempDir, Running) {
-    let folder = tempfile::tempdir().unwrap();
-    let running = Running::start(folder.path(), options);
-    (folder, running)
-}
-
-/// Opens a connection from another address than 127.0.0.1.
-fn from_elsewhere(to: SocketAddr) -> TcpStream {
-    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    rustix::net::bind(&socket, &"127.0.0.2:0".parse::<SocketAddr>().unwrap()).unwrap();
-    rustix::net::connect(&socket, &to).unwrap();
-    TcpStream::from(socket)
-}
 
 fn pages() -> Origin {
     Origin::start(|_| Reply::Send(response("200 OK", &["Cache-Control: max-age=60"], b"page")))
@@ -38,7 +23,7 @@ fn a_tunnel_relays_bytes_both_ways_and_is_never_stored() {
         stream.read_to_end(&mut all).unwrap();
         stream.write_all(&all).unwrap();
     });
-    let (_folder, proxy) = proxy(Options::default());
+    let (_folder, proxy) = proxy(any_port());
     let mut connection = Connection::open(proxy.address);
     // Some clients do not wait until the tunnel is open.
     connection.send(format!("CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\nearly ").as_bytes()).unwrap();
@@ -59,10 +44,27 @@ fn a_tunnel_relays_bytes_both_ways_and_is_never_stored() {
     assert_eq!(ask(proxy.address, "CONNECT", &free.to_string(), &[]).status, 502);
 }
 
+/// A tunnel to any port would let clients speak to mail servers, for example.
+#[test]
+fn tunnels_lead_to_permitted_ports_only() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let there = listener.local_addr().unwrap();
+    let (_folder, closed) = proxy(Options::default());
+    let refused = ask(closed.address, "CONNECT", &there.to_string(), &[]);
+    assert_eq!((refused.status, refused.header("connection")), (403, Some("close")));
+    assert!(refused.text().contains("--connect-port"), "{}", refused.text());
+    // Nothing listens at this port, so an attempt was made.
+    assert_eq!(ask(closed.address, "CONNECT", "127.0.0.1:443", &[]).status, 502);
+    let (_folder, open) = proxy(Options { connect_ports: vec![there.port()], ..Options::default() });
+    assert_eq!(Connection::open(open.address).ask("CONNECT", &there.to_string(), &[], b"").status, 200);
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_ok() && listener.accept().is_err(), "only one connection was opened");
+}
+
 #[test]
 fn internal_pages_of_other_caches_are_not_forwarded() {
     let origin = pages();
-    let (_folder, proxy) = proxy(Options::default());
+    let (_folder, proxy) = proxy(any_port());
     for path in [
         "/umbel/stats",
         "/umbel/",
@@ -93,7 +95,7 @@ fn internal_pages_of_other_caches_are_not_forwarded() {
     // Tunnels to the proxy itself or to a peer are refused, too.
     assert_eq!(ask(proxy.address, "CONNECT", &proxy.address.to_string(), &[]).status, 403);
     let peers = vec![format!("http://localhost:{}", proxy.address.port()).parse().unwrap()];
-    let (_folder, other) = self::proxy(Options { peers, ..Options::default() });
+    let (_folder, other) = self::proxy(Options { peers, ..any_port() });
     assert_eq!(ask(other.address, "CONNECT", &proxy.address.to_string(), &[]).status, 403);
 }
 
@@ -142,7 +144,7 @@ fn only_allowed_clients_are_served() {
     let elsewhere: IpAddr = "127.0.0.2".parse().unwrap();
     let (_folder, proxy) =
         self::proxy(Options { limits, allow: Arc::new(move |ip| ip != elsewhere), ..Options::default() });
-    let _strangers: Vec<TcpStream> = (0..40).map(|_| from_elsewhere(proxy.address)).collect();
+    let _strangers: Vec<TcpStream> = (0..40).map(|_| connect_from("127.0.0.2", proxy.address)).collect();
     assert_eq!(get(proxy.address, &origin.url("/page")).text(), "page");
 }
 

@@ -28,6 +28,9 @@ fn free<const N: usize>() -> [SocketAddr; N] {
 fn small_pages() -> Origin {
     Origin::start(|request| {
         let headers = ["Cache-Control: max-age=60", "ETag: \"x\""];
+        if request.header("if-none-match") == Some("\"x\"") {
+            return Reply::Send(b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".to_vec());
+        }
         Reply::Send(response("200 OK", &headers, &request.path().as_bytes().repeat(100)))
     })
 }
@@ -51,14 +54,18 @@ fn responses_that_a_peer_has_are_fetched_from_it() {
     }
     assert_eq!(origin.requests().len(), 100);
     assert_eq!(second.count("peer_hits"), 100);
-    // The second proxy has stored the responses itself.
+    // The second proxy has stored the responses itself. The origin confirms each of them once.
     drop(first);
-    for path in &paths {
-        assert_eq!(get(second.address, &origin.url(path)).text(), path.repeat(100));
+    for _ in 0..2 {
+        for path in &paths {
+            assert_eq!(get(second.address, &origin.url(path)).text(), path.repeat(100));
+        }
     }
-    assert_eq!((origin.requests().len(), second.count("hits")), (100, 100));
+    assert_eq!(origin.requests().len(), 200);
+    assert!(origin.requests()[100..].iter().all(|request| request.header("if-none-match").is_some()));
+    assert_eq!((second.count("revalidated"), second.count("hits")), (100, 100));
     let stats = second.stats();
-    assert_eq!(stats["bytes_saved"].as_u64(), Some(2 * 100 * 100 * 3 - 2 * 10 * 100));
+    assert_eq!(stats["bytes_saved"].as_u64(), Some(3 * (100 * 100 * 3 - 10 * 100)));
 }
 
 /// Returns a page with one of all caching rules. Its contents depend on all request headers that
@@ -353,6 +360,9 @@ fn the_origin_completes_a_response_that_a_peer_has_begun() {
             let range =
                 request.header("range").and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-'));
             match range.map(|from| from.parse::<usize>().unwrap()) {
+                None if request.header("if-none-match") == Some("\"same\"") => {
+                    Reply::Send(b"HTTP/1.1 304 Not Modified\r\nETag: \"same\"\r\n\r\n".to_vec())
+                }
                 Some(from) if request.header("if-range") == Some("\"same\"") => {
                     let range =
                         format!("Content-Range: bytes {from}-{}/{}", document.len() - 1, document.len());
