@@ -91,8 +91,8 @@ impl Proxy {
         self.access_log.clone()
     }
 
-    /// Answers requests until `until` completes. Requests that are being answered then get some
-    /// seconds more.
+    /// Answers requests until `until` completes. Requests that are being answered, and responses that
+    /// are being stored, then get some seconds more.
     pub async fn run(self, until: impl Future<Output = ()>) {
         let mut tasks = JoinSet::new();
         for id in self.service.peers.ids() {
@@ -102,6 +102,7 @@ impl Proxy {
         tasks.spawn(maintain(Arc::clone(&self.service), self.summary_interval));
         let places = Places::new(self.service.limits.max_clients);
         let tunnels = self.service.tunnels.clone();
+        let service = Arc::clone(&self.service);
         let (shutdown_sender, shutdown) = watch::channel(());
         let acceptor = Acceptor {
             service: self.service,
@@ -129,8 +130,11 @@ impl Proxy {
         }
         drop(shutdown_sender);
         tasks.abort_all();
-        let all_free = async { tokio::join!(places.all_free(), tunnels.all_free()) };
-        let _ = timeout(SHUTDOWN_GRACE, all_free).await;
+        let all_done = async {
+            tokio::join!(places.all_free(), tunnels.all_free());
+            service.cache.all_written().await;
+        };
+        let _ = timeout(SHUTDOWN_GRACE, all_done).await;
     }
 }
 

@@ -218,7 +218,7 @@ impl Service {
         let headers = self.outgoing_headers(&response.parts.headers, cache_status);
         let status = response.parts.status;
         let (transfer, body) = Transfer::new(self, request, response, Source::Origin);
-        tokio::spawn(transfer.run(Some(entry), lead));
+        self.cache.spawn_write(transfer.run(Some(entry), lead));
         respond(status, headers, body)
     }
 
@@ -253,14 +253,14 @@ impl Service {
                 response.lease.give_back();
                 if let Some(entry) = entry {
                     let (service, bytes) = (Arc::clone(self), bytes.clone());
-                    tokio::spawn(async move { service.store_complete(entry, &bytes, lead).await });
+                    self.cache.spawn_write(async move { service.store_complete(entry, &bytes, lead).await });
                 }
                 respond(status, headers, Body::full(bytes))
             }
             PeerBody::Streaming { etag } => {
                 let (transfer, body) =
                     Transfer::new(self, request, response, Source::Peer { id: peer, etag });
-                tokio::spawn(transfer.run(entry, lead));
+                self.cache.spawn_write(transfer.run(entry, lead));
                 respond(status, headers, body)
             }
         }

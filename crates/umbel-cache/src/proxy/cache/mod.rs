@@ -16,7 +16,7 @@ use crate::store::{Entry, Store};
 use in_flight::InFlight;
 use key_history::KeyHistory;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use tokio::sync::{RwLock, Semaphore};
 
 /// The largest number of fetches that continue at once for the cache alone, after their clients
 /// have left.
@@ -31,6 +31,8 @@ pub(in crate::proxy) struct Cache {
     in_flight: Arc<InFlight>,
     /// Permits for fetches whose clients have left.
     background_fetches: Arc<Semaphore>,
+    /// Read-locked by each task that writes to the store.
+    writes: Arc<RwLock<()>>,
 }
 
 impl Cache {
@@ -40,7 +42,24 @@ impl Cache {
             history: KeyHistory::new(policy)?,
             in_flight: Arc::default(),
             background_fetches: Arc::new(Semaphore::new(MAX_BACKGROUND_FETCHES)),
+            writes: Arc::default(),
         })
+    }
+
+    /// Spawns a task that writes a response to the store. It may outlive the response to the client,
+    /// which is complete before the last bytes are on disk.
+    fn spawn_write(&self, write: impl Future<Output = ()> + Send + 'static) {
+        // The lock is not free if the proxy is about to end. The task then has the time that is left.
+        let lock = Arc::clone(&self.writes).try_read_owned();
+        tokio::spawn(async move {
+            write.await;
+            drop(lock);
+        });
+    }
+
+    /// Completes when no task writes to the store.
+    pub async fn all_written(&self) {
+        drop(self.writes.write().await);
     }
 
     /// Removes an entry from the store.

@@ -276,6 +276,23 @@ fn stored_responses_survive_a_restart() {
 }
 
 #[test]
+fn a_response_that_a_client_has_received_is_stored_before_the_proxy_ends() {
+    let body = vec![b'x'; 3 << 20];
+    let origin =
+        Origin::start(move |_| Reply::Send(response("200 OK", &["Cache-Control: max-age=600"], &body)));
+    let folder = tempfile::tempdir().unwrap();
+    for turn in 0..20 {
+        let proxy = Running::start(folder.path(), Options::default());
+        get(proxy.address, &origin.url(&format!("/{turn}")));
+    }
+    let proxy = Running::start(folder.path(), Options::default());
+    for turn in 0..20 {
+        get(proxy.address, &origin.url(&format!("/{turn}")));
+    }
+    assert_eq!((proxy.count("hits"), origin.requests().len()), (20, 20));
+}
+
+#[test]
 fn responses_requested_only_once_are_not_stored() {
     let origin = origin(|_| vec!["Cache-Control: max-age=60"]);
     let folder = tempfile::tempdir().unwrap();
