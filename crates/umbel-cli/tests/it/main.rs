@@ -36,6 +36,7 @@ mod crash;
 mod csv;
 mod distinct;
 mod errors;
+mod escapes;
 mod estimates;
 mod examples;
 mod facts;
