@@ -269,6 +269,7 @@ mod tests {
             headings::SERVER,
             headings::CACHE,
             headings::PEERS,
+            headings::CONNECTION,
             headings::TLS,
             headings::EXPERIMENT,
             headings::OPTIONS,

@@ -79,6 +79,7 @@ mod real_passwords;
 mod real_words;
 mod remote;
 mod remote_cluster;
+mod remote_hostile;
 mod remote_transport;
 mod secrets;
 mod shaping;
