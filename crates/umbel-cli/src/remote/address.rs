@@ -1,6 +1,7 @@
 //! Addresses of filters on servers: `redis://[[user:]password@]host[:port][/database]/key`.
 
 use super::percent;
+use super::process_list::hidden_password;
 use super::server::Server;
 use crate::terminal::redact;
 use anyhow::{Context, Error, Result, bail};
@@ -38,7 +39,7 @@ pub const HELP: &str = "A key on a server: redis://host/key, or redis://user:pas
     In a user, a password and a key, %41 stands for the byte 41 in hexadecimal: / in a password is written %2F, \
     and anywhere ? is %3F, # is %23 and % is %25. \
     A password that is not in the address is taken from the environment variable REDISCLI_AUTH, as redis-cli does; \
-    there it does not show in lists of processes. \
+    there it never shows in lists of processes. \
     rediss:// is for TLS. redis+unix://%2Frun%2Fredis.sock/key is for a Unix socket, whose path has %2F for each /";
 
 /// How a server is reached, by the scheme of its address.
@@ -156,7 +157,12 @@ impl TypedValueParser for AddressParser {
         value: &OsStr,
     ) -> Result<Address, clap::Error> {
         let text = StringValueParser::new().parse_ref(command, argument, value)?;
-        text.parse().or_else(|error: Error| {
+        let parsed = text.parse().map(|mut address: Address| {
+            let hidden = address.password.as_ref().and_then(|shown| hidden_password(shown));
+            address.password = hidden.or(address.password);
+            address
+        });
+        parsed.or_else(|error: Error| {
             let message = error.to_string();
             let fail = move |_| Err::<Address, String>(message.clone());
             let shown = redact::address(&text);

@@ -11,6 +11,7 @@ mod connection;
 mod endpoint;
 mod error;
 mod percent;
+mod process_list;
 mod redirect;
 mod response;
 mod server;
@@ -22,6 +23,7 @@ pub use address::{Address, HELP};
 pub use client::Client;
 pub use endpoint::{ConnectionArgs, Endpoint};
 pub use error::{Interrupted, refused};
+pub use process_list::hide_password;
 pub use response::{Command, Value, command};
 pub use unfinished::Unfinished;
 

@@ -616,3 +616,19 @@ fn only_one_process_writes_to_a_part() {
     drop(first);
     assert!(shell.read("new.part") == whole[..4 << 20]);
 }
+
+#[test]
+fn the_password_of_an_address_is_not_in_the_list_of_processes() {
+    let shell = shell();
+    let server = Hostile::start(|request| match request.name() {
+        "AUTH" => send("+OK\r\n"),
+        _ => Act::Drip(Vec::new(), Duration::from_secs(1)),
+    });
+    let address = format!("redis://me:S3cretPw@127.0.0.1:{}/k", server.port);
+    let mut process = shell.start(&["pull", &address, "-o", "new"]);
+    crate::support::wait_for("a login", || server.commands().len() > 1);
+    assert_eq!(server.commands()[0], "AUTH me S3cretPw");
+    let shown = std::fs::read(format!("/proc/{}/cmdline", process.child().id())).unwrap();
+    let shown = String::from_utf8_lossy(&shown).into_owned();
+    assert!(shown.contains("127.0.0.1") && !shown.contains("S3cretPw"), "{shown:?}");
+}
