@@ -6,10 +6,12 @@ use crate::commands::{
     info, key, lab, man, map, meta, net, password, plan, proxy, pull, push, remove, resize, shard, similar,
     spell, table, top, uniq, url, vault, why,
 };
+use crate::terminal::{escape, output, redact};
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::fmt::Display;
 
 /// Build Bloom filters from lines, and test other lines against them.
@@ -92,12 +94,12 @@ impl Cli {
             if help.contains(&error.kind()) {
                 Cli::for_help().get_matches()
             } else if is_negative_number(&error) {
-                about_negative_number().unwrap_or(error).exit()
+                exit(&about_negative_number().unwrap_or(error))
             } else {
-                error.exit()
+                exit(&error)
             }
         });
-        Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        Cli::from_arg_matches(&matches).unwrap_or_else(|error| exit(&error))
     }
 
     /// Returns the commands with the layout of their help.
@@ -107,6 +109,19 @@ impl Cli {
         let template = template(&command);
         command.help_template(template).mut_subcommands(with_help_last)
     }
+}
+
+/// Prints an error of clap, or the version, and exits. Errors repeat arguments: those with a password
+/// or with control characters are printed without, and without styles.
+fn exit(error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    let shown = redact::passwords(&text);
+    let is_unsafe = |argument: OsString| argument.to_string_lossy().contains(escape::is_unsafe);
+    if error.use_stderr() && (shown != text || std::env::args_os().any(is_unsafe)) {
+        output::message(shown.trim_end());
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }
 
 /// Returns whether an argument was taken for an unknown option although it is a number.
@@ -254,6 +269,7 @@ mod tests {
             headings::SERVER,
             headings::CACHE,
             headings::PEERS,
+            headings::CONNECTION,
             headings::TLS,
             headings::EXPERIMENT,
             headings::OPTIONS,

@@ -33,6 +33,9 @@ pub const CACHE: &str = "Cache";
 /// The peers of the proxy.
 pub const PEERS: &str = "Peers";
 
+/// Connections to servers.
+pub const CONNECTION: &str = "Connection";
+
 /// Connections with TLS.
 pub const TLS: &str = "TLS (for rediss:// addresses)";
 

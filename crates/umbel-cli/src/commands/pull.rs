@@ -1,30 +1,28 @@
 //! `umbel pull`: fetches a filter from a server.
 
 use crate::args::headings;
-use crate::filters::{FileLock, already_exists, check_writable};
+use crate::filters::{FileLock, check_writable};
 use crate::remote::{
-    self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused, was_signalled,
+    self, Address, Client, ConnectionArgs, Interrupted, PIECE_BYTES, Unfinished, Value, command, refused,
 };
 use crate::report::FilterReport;
 use crate::terminal::{Progress, output};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use bstr::ByteSlice;
-use redis::{Value, cmd};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tempfile::TempPath;
-use umbel::file::{self, Examined};
+use umbel::file::{self, Examined, FormatError};
 use umbel::hash::{HashId, Strength};
 
 /// Fetch a filter from a Redis or Valkey server.
 ///
 /// The server must have loaded umbel's module. The filter is received in pieces into a file that
 /// ends with `.part`. An interrupted transfer is resumed by running the same command again. The
-/// file gets its final name once it is complete and its checksums match.
+/// file gets its final name once it is complete and its checksums match. A `.part` that another
+/// user may have put there is refused: links, files of others, and files that others can change.
 ///
 /// A keyed filter is received without its secret: query it with the key file that the module was
 /// loaded with (KEY-FILE). A module that was loaded without one uses a secret of its own, which is
@@ -47,7 +45,7 @@ pub struct Args {
     force: bool,
 
     #[command(flatten)]
-    tls: TlsArgs,
+    connection: ConnectionArgs,
 }
 
 /// Number of times that a filter is fetched if it changes meanwhile.
@@ -58,43 +56,25 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("a filter that comes in pieces needs a file, not standard output: name one with -o");
     }
     check_writable(&args.output, args.force)?;
-    let mut part = args.output.clone().into_os_string();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    let mut client = Client::connect(&args.tls.apply(&args.from)?)?;
+    let mut part = Unfinished::beside(&args.output)?;
+    let mut client = Client::connect(&args.connection.endpoint(&args.from)?)?;
     for _ in 0..MAX_ATTEMPTS {
-        fetch(&mut client, &args.from.key, &part)?;
-        match file::examine(&part) {
-            Ok(examined) => {
-                place(&part, &args.output, args.force)?;
-                report(&args.output, &examined);
-                return Ok(ExitCode::SUCCESS);
-            }
-            // Pieces of different times do not fit together.
-            Err(_) => fs::remove_file(&part).with_context(|| format!("cannot remove {}", part.display()))?,
+        if fetch(&mut client, &args.from.key, &mut part)?
+            && let Ok(examined) = file::examine(part.path())
+        {
+            // A command that is adding to the replaced file finishes first, and does not undo this.
+            let lock = args.force && args.output.is_file();
+            let _lock = if lock { Some(FileLock::acquire(&args.output)?) } else { None };
+            part.persist(&args.output, args.force)?;
+            report(&args.output, &examined);
+            return Ok(ExitCode::SUCCESS);
         }
+        // Pieces of different times do not fit together.
+        part.clear()?;
     }
-    bail!("the filter changes while it is fetched: copy it on the server (COPY), and fetch the copy")
-}
-
-/// Moves a complete file to its final name.
-fn place(part: &Path, path: &Path, force: bool) -> Result<()> {
-    let failed = || format!("cannot rename {} to its final name", path.display());
-    // A command that is adding to the replaced file finishes first, and does not undo this.
-    let _lock = if force && path.is_file() { Some(FileLock::acquire(path)?) } else { None };
-    if force {
-        return fs::rename(part, path).with_context(failed);
-    }
-    // Another process may have created the file meanwhile.
-    let part = TempPath::try_from_path(part).with_context(failed)?;
-    part.persist_noclobber(path).or_else(|error| {
-        // Not a temporary file: it stays when its handle is dropped.
-        error.path.keep().map_err(|error| error.error).with_context(failed)?;
-        match error.error.kind() {
-            io::ErrorKind::AlreadyExists => bail!("{}", already_exists(path)),
-            _ => Err(error.error).with_context(failed),
-        }
-    })
+    bail!(
+        "the filter changes while it is fetched, or arrives damaged: copy it on the server (COPY), and fetch the copy"
+    )
 }
 
 /// Warns about a missing secret, and describes the file if standard error is a terminal.
@@ -112,65 +92,91 @@ fn report(path: &Path, examined: &Examined) {
     }
 }
 
-/// Fetches the missing rest of a file.
-fn fetch(client: &mut Client, key: &[u8], part: &Path) -> Result<()> {
-    let name = part.display();
-    let failed = || format!("cannot write to {name}");
-    let mut at = match fs::metadata(part) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-        found => found.with_context(|| format!("cannot examine {name}"))?.len(),
-    };
-    let done = Arc::new(AtomicU64::new(at));
-    // Created with the first piece: a server that has none leaves no file and shows no progress.
-    let (mut file, mut progress) = (None, None);
-    loop {
-        let response = fetch_piece(client, key, at);
-        if response.as_ref().is_err_and(was_signalled) {
-            continue;
-        }
-        let (total, bytes) = response.map_err(|error| match error.is::<Interrupted>() && at > 0 {
-            true => error.context(format!("{at} bytes have come: the same command goes on from there")),
-            // A server without the filter will not have it the next time.
-            false => error,
-        })?;
-        if at > total {
-            // The file is a part of a larger filter, which is gone.
-            fs::remove_file(part).with_context(|| format!("cannot remove {name}"))?;
-            at = 0;
-            continue;
-        }
-        let file: &mut File = match &mut file {
-            Some(file) => file,
-            none => {
-                none.insert(OpenOptions::new().create(true).append(true).open(part).with_context(failed)?)
+/// Fetches the missing rest of a file. Returns whether it is complete: not if the filter has
+/// another length meanwhile.
+fn fetch(client: &mut Client, key: &[u8], part: &mut Unfinished) -> Result<bool> {
+    let (total, start) = fetch_piece(client, key, 0).map_err(|error| resumable(error, part))?;
+    check_start(&start, total)?;
+    if part.len() > total || !part.has_start(&start)? {
+        // The header has a checksum of every part of a filter.
+        output::warn(format_args!(
+            "{} is a part of another filter, or of another version of this one: the transfer starts again",
+            part.path().display()
+        ));
+        part.clear()?;
+    }
+    part.check_space(total)?;
+    let done = Arc::new(AtomicU64::new(part.len()));
+    let progress = Progress::of_bytes(Arc::clone(&done), Some(total));
+    let mut next = Some(start).filter(|_| part.len() == 0);
+    let mut is_same = true;
+    while part.len() < total && is_same {
+        let bytes = match next.take() {
+            Some(start) => start,
+            None => {
+                let (length, bytes) =
+                    fetch_piece(client, key, part.len()).map_err(|error| resumable(error, part))?;
+                is_same = length == total;
+                bytes
             }
         };
-        progress.get_or_insert_with(|| Progress::of_bytes(Arc::clone(&done), Some(total)));
-        file.write_all(&bytes).with_context(failed)?;
-        at += bytes.len() as u64;
-        done.store(at, Relaxed);
-        if at >= total || bytes.is_empty() {
-            file.sync_all().with_context(failed)?;
-            break;
+        if is_same {
+            part.append(&bytes)?;
+            done.store(part.len(), Relaxed);
         }
     }
-    if let Some(progress) = progress {
-        progress.finish();
+    progress.finish();
+    part.sync()?;
+    Ok(is_same)
+}
+
+/// Explains that an interrupted transfer can be continued.
+fn resumable(error: Error, part: &Unfinished) -> Error {
+    match part.len() {
+        at @ 1.. if error.is::<Interrupted>() => {
+            error.context(format!("{at} bytes have come: the same command goes on from there"))
+        }
+        // A server without the filter will not have it the next time.
+        _ => error,
     }
-    Ok(())
+}
+
+/// Fails if a file of this length does not begin with these bytes, so that a server cannot fill the
+/// disk with anything else.
+fn check_start(start: &[u8], total: u64) -> Result<()> {
+    match file::inspect_start(start, total) {
+        Ok(_) => Ok(()),
+        // The header is longer than a piece.
+        Err(umbel::Error::Format { problem: FormatError::Length { found, .. }, .. })
+            if found == start.len() as u64 && found < total =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(error).context("the server sends something that is not a filter"),
+    }
 }
 
 /// Fetches the length of the file and a piece of it, from an offset on.
 fn fetch_piece(client: &mut Client, key: &[u8], offset: u64) -> Result<(u64, Vec<u8>)> {
-    match client.call(cmd("UMBEL.EXPORT").arg(key).arg(offset).arg(PIECE_BYTES))? {
-        Value::ServerError(error) if error_text(&error) == "ERR not found" => {
+    let (total, bytes) = match client
+        .call(&command("UMBEL.EXPORT").arg(key).number(offset).number(PIECE_BYTES))?
+    {
+        Value::Error(error) if error.text == "ERR not found" => {
             bail!("there is nothing under the key {}", key.as_bstr())
         }
-        Value::ServerError(error) => Err(refused("the server", &error)),
+        Value::Error(error) => return Err(refused("the server", &error)),
         Value::Array(parts) => match <[Value; 2]>::try_from(parts) {
-            Ok([Value::Int(total), Value::BulkString(bytes)]) => Ok((u64::try_from(total)?, bytes)),
+            Ok([Value::Integer(total), Value::Bytes(bytes)]) if total >= 0 => (total.unsigned_abs(), bytes),
             _ => bail!("the server's answer is not understood"),
         },
         _ => bail!("the server's answer is not understood"),
+    };
+    let expected = total.saturating_sub(offset).min(PIECE_BYTES);
+    if bytes.len() as u64 != expected {
+        bail!(
+            "the server sends {} bytes instead of {expected}, from byte {offset} of {total} on",
+            bytes.len()
+        );
     }
+    Ok((total, bytes))
 }

@@ -2,13 +2,11 @@
 
 use crate::args::headings;
 use crate::remote::{
-    self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused, was_signalled,
+    self, Address, Client, ConnectionArgs, Interrupted, PIECE_BYTES, Value, command, refused,
 };
 use crate::report::FilterReport;
 use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
-use redis::{Value, cmd};
-use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::FileExt;
@@ -46,7 +44,7 @@ pub struct Args {
     replace: bool,
 
     #[command(flatten)]
-    tls: TlsArgs,
+    connection: ConnectionArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -64,38 +62,35 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let source = File::open(path).with_context(|| format!("cannot open {name}"))?;
     let length = source.metadata().with_context(|| format!("cannot examine {name}"))?.len();
-    let mut client = Client::connect(&args.tls.apply(&args.to)?)?;
+    let mut client = Client::connect(&args.connection.endpoint(&args.to)?)?;
     let key = &args.to.key;
     if args.replace {
-        integer(client.call(cmd("DEL").arg(key))?)?;
+        integer(client.call(&command("DEL").arg(key))?)?;
     }
     let mut send = |offset: u64, piece: &[u8]| -> Result<u64> {
-        integer(client.call(cmd("UMBEL.IMPORT").arg(key).arg(length).arg(offset).arg(piece))?)
+        integer(client.call(&command("UMBEL.IMPORT").arg(key).number(length).number(offset).arg(piece))?)
     };
-    let mut sent = bytes_arrived(&mut send)?;
+    // The server reports what it has for an empty piece.
+    let mut sent = send(0, &[])?;
+    if sent >= length {
+        bail!(
+            "the server has {sent} bytes of an unfinished filter of {length}: its answer is not understood"
+        );
+    }
     let done = Arc::new(AtomicU64::new(sent));
     let progress = Progress::of_bytes(Arc::clone(&done), Some(length));
     let mut piece = vec![0; PIECE_BYTES as usize];
     while sent < length {
         let size = (length - sent).min(PIECE_BYTES) as usize;
         source.read_exact_at(&mut piece[..size], sent).with_context(|| format!("cannot read {name}"))?;
-        let response = send(sent, &piece[..size]);
-        if response.as_ref().is_err_and(was_signalled) {
-            // The piece may have arrived or not. After the last one there is a filter under the key.
-            let is_last = sent + size as u64 == length;
-            sent = match bytes_arrived(&mut send) {
-                Err(error) if is_last && error.is::<KeyExists>() => length,
-                response => response?,
-            };
-            continue;
-        }
-        let arrived = response.map_err(|error| match error.is::<Interrupted>() && sent > 0 {
-            true => error.context(format!(
-                "{sent} of {length} bytes have arrived: the same command goes on from there"
-            )),
-            // A server that refuses a filter will refuse it the next time.
-            false => error,
-        })?;
+        let arrived =
+            send(sent, &piece[..size]).map_err(|error| match error.is::<Interrupted>() && sent > 0 {
+                true => error.context(format!(
+                    "{sent} of {length} bytes have arrived: the same command goes on from there"
+                )),
+                // A server that refuses a filter will refuse it the next time.
+                false => error,
+            })?;
         if arrived != sent + size as u64 {
             bail!(
                 "the server has {arrived} bytes instead of {}: another client is writing to this key",
@@ -112,40 +107,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The error for a key that has a value.
-#[derive(Debug)]
-struct KeyExists;
-
-impl fmt::Display for KeyExists {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there is something under this key already: --replace puts the filter in its place")
-    }
-}
-
-impl std::error::Error for KeyExists {}
-
-/// Returns the number of bytes that the server has, which it reports for an empty piece. Unlike a
-/// piece, this query can be repeated after a signal.
-fn bytes_arrived(send: &mut impl FnMut(u64, &[u8]) -> Result<u64>) -> Result<u64> {
-    loop {
-        match send(0, &[]) {
-            Err(error) if was_signalled(&error) => {}
-            response => return response,
-        }
-    }
-}
-
 /// Returns the number that a server responds with.
 fn integer(response: Value) -> Result<u64> {
     match response {
-        Value::Int(number) => u64::try_from(number).context("the server answers with a number below 0"),
-        Value::ServerError(error) if error_text(&error) == "ERR item exists" => Err(KeyExists.into()),
-        Value::ServerError(error) if error_text(&error).contains("not among the given keys") => {
+        Value::Integer(number) => u64::try_from(number).context("the server answers with a number below 0"),
+        Value::Error(error) if error.text == "ERR item exists" => {
+            bail!("there is something under this key already: --replace puts the filter in its place")
+        }
+        Value::Error(error) if error.text.contains("not among the given keys") => {
             bail!(
                 "the server does not know the secret that this filter was built with: load its module with KEY-FILE and the key file of the filter, or build the filter with --hash fast"
             )
         }
-        Value::ServerError(error) => Err(refused("the server", &error)),
-        other => bail!("the server answers {other:?}, which is not understood"),
+        Value::Error(error) => Err(refused("the server", &error)),
+        other => bail!("the server answers with {other} instead of a number"),
     }
 }

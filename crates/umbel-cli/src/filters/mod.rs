@@ -40,7 +40,7 @@ pub use record::{record, warn_if_noisy};
 pub use save::SaveArgs;
 pub use secrets::{NewKey, Secrets, key_file_beside, read_key};
 pub use size_args::SizeArgs;
-pub use target::{Target, already_exists, check_writable, explain_exists};
+pub use target::{Target, already_exists, check_writable, explain_exists, folder};
 
 /// The default rate of a filter.
 pub const DEFAULT_RATE: f64 = 0.01;

@@ -107,6 +107,6 @@ pub fn already_exists(path: &Path) -> String {
 }
 
 /// Returns the folder that holds a file.
-pub(super) fn folder(path: &Path) -> &Path {
+pub fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

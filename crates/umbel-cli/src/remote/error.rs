@@ -1,10 +1,11 @@
 //! Errors of servers and of connections to them, as messages.
 
-use super::client::PASSWORD_VARIABLE;
+use super::connection::NoHandshake;
+use super::endpoint::PASSWORD_VARIABLE;
+use super::response::{Failure, ServerError};
+use super::server::Server;
 use anyhow::{Error, anyhow};
-use redis::{ConnectionAddr, ErrorKind, RedisError, ServerError};
-use std::error::Error as _;
-use std::sync::Arc;
+use std::time::Duration;
 use std::{fmt, io};
 
 /// A connection that ended between a command and its response: the command may have been carried
@@ -13,26 +14,12 @@ use std::{fmt, io};
 pub struct Interrupted {
     /// The server's host and port, or the path of its socket.
     server: String,
-    /// Whether a signal ended the wait for the response.
-    by_signal: bool,
 }
 
 impl Interrupted {
-    pub fn new(server: &ConnectionAddr, cause: &RedisError) -> Interrupted {
-        Interrupted { server: server.to_string(), by_signal: is_signal(cause) }
+    pub fn new(server: &Server) -> Interrupted {
+        Interrupted { server: server.to_string() }
     }
-}
-
-/// Returns whether a signal ended the wait for a response, as when a process is stopped and
-/// continued in a shell: the system restarts other calls, but not those with a time limit. The
-/// connection is intact, and another command can follow.
-pub fn is_signal(error: &RedisError) -> bool {
-    io_error(error).is_some_and(|error| error.kind() == io::ErrorKind::Interrupted)
-}
-
-/// As [`is_signal`], for an error of a command.
-pub fn was_signalled(error: &Error) -> bool {
-    error.downcast_ref::<Interrupted>().is_some_and(|interrupted| interrupted.by_signal)
 }
 
 impl fmt::Display for Interrupted {
@@ -41,52 +28,45 @@ impl fmt::Display for Interrupted {
     }
 }
 
-/// Returns an error that a server sent, word for word.
-pub fn error_text(error: &ServerError) -> String {
-    match error.details() {
-        Some(details) => format!("{} {details}", error.code()),
-        None => error.code().to_owned(),
-    }
-}
-
 /// Explains why a server refused a command; `server` is the subject of the message.
 pub fn refused(server: &str, error: &ServerError) -> Error {
-    let text = error_text(error);
-    if text.starts_with("ERR unknown command") {
+    if error.text.starts_with("ERR unknown command") {
         return anyhow!(
             "{server} has not loaded umbel's module: start it with --loadmodule libumbel_redis.so"
         );
     }
-    if text.starts_with("NOAUTH") {
+    if error.code() == "NOAUTH" {
         return anyhow!(
             "{server} wants a password: give it in {PASSWORD_VARIABLE}, or as redis://user:password@host/key"
         );
     }
-    anyhow!("{server} says: {text}")
+    anyhow!("{server} says: {error}")
 }
 
-/// Converts an error of a connection.
+/// Converts an error of a connection whose responses have this time limit.
 ///
 /// The result contains no [`io::Error`]: `main` takes a broken pipe for a reader of our output that
 /// has seen enough, which is not a failure. A broken connection is one.
-pub fn connection_error(error: &RedisError) -> Error {
-    let io_error = io_error(error);
-    if error.kind() == ErrorKind::Parse {
-        return anyhow!("this is not a server that speaks RESP");
+pub fn connection_error(failure: &Failure, limit: Duration) -> Error {
+    let error = match failure {
+        Failure::NotResp => return anyhow!("this is not a server that speaks RESP"),
+        Failure::TooLarge => return anyhow!("its response is larger than any that umbel asks for"),
+        Failure::Unexpected => return anyhow!("the server responds to more than it was asked"),
+        Failure::Io(error) => error,
+    };
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => anyhow!("the server has closed it"),
+        io::ErrorKind::TimedOut if error.get_ref().is_some_and(|cause| cause.is::<NoHandshake>()) => {
+            anyhow!("{error}")
+        }
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            anyhow!("the server does not respond, or too slowly: --timeout waits longer than {limit:?}")
+        }
+        _ => {
+            let remedy = error.get_ref().and_then(|cause| cause.downcast_ref().and_then(tls_remedy));
+            anyhow!("{error}{}{}", if remedy.is_some() { "; " } else { "" }, remedy.unwrap_or_default())
+        }
     }
-    if io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
-        return anyhow!("the server has closed it");
-    }
-    let remedy = io_error
-        .and_then(|error| error.get_ref()?.downcast_ref::<rustls::Error>())
-        .and_then(tls_remedy)
-        .map_or_else(String::new, |remedy| format!("; {remedy}"));
-    anyhow!("{error}{remedy}")
-}
-
-/// Returns the cause of an error, if it is one of input and output.
-fn io_error(error: &RedisError) -> Option<&io::Error> {
-    error.source()?.downcast_ref::<Arc<dyn std::error::Error + Send + Sync>>()?.downcast_ref()
 }
 
 /// Returns advice for a failed handshake.

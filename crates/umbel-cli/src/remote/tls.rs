@@ -1,12 +1,17 @@
-//! Options for connections with TLS, named as in redis-cli.
+//! TLS: its options, named as in redis-cli, and its configuration.
 
-use super::Address;
+use super::server::Server;
 use crate::args::headings;
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;
-use redis::{ClientTlsConfig, ConnectionAddr, TlsCertificates};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The options for TLS.
 #[derive(clap::Args)]
@@ -29,40 +34,60 @@ pub struct TlsArgs {
 }
 
 impl TlsArgs {
-    /// Returns the address with these options in it.
+    /// Returns the configuration of connections to a server. Without TLS it is not used.
     ///
     /// # Errors
     /// Fails if a file cannot be read or is not a certificate or key, and for options with an
     /// address without TLS.
-    pub fn apply(&self, address: &Address) -> Result<Address> {
-        let mut address = address.clone();
-        let has_files = self.cacert.is_some() || self.cert.is_some();
-        let ConnectionAddr::TcpTls { insecure, .. } = &mut address.server else {
-            if has_files || self.insecure {
-                bail!("--cacert, --cert, --key and --insecure need TLS: write rediss:// instead of redis://");
-            }
-            return Ok(address);
-        };
-        *insecure = self.insecure;
-        if has_files {
-            let client = redis::Client::build_with_tls(address.server, self.certificates()?)
-                .context("cannot use the files of --cacert, --cert and --key")?;
-            address.server = client.get_connection_info().addr().clone();
+    pub fn config(&self, server: &Server) -> Result<Arc<ClientConfig>> {
+        let uses_tls = matches!(server, Server::Tls { .. });
+        if !uses_tls && (self.cacert.is_some() || self.cert.is_some() || self.insecure) {
+            bail!("--cacert, --cert, --key and --insecure need TLS: write rediss:// instead of redis://");
         }
-        Ok(address)
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()?;
+        let builder = match self.insecure {
+            true => builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider))),
+            false if uses_tls => builder.with_root_certificates(self.authorities()?),
+            false => builder.with_root_certificates(RootCertStore::empty()),
+        };
+        Ok(Arc::new(match (&self.cert, &self.key) {
+            (Some(cert), Some(key)) => {
+                let failed = "cannot use the files of --cert and --key";
+                let key =
+                    PrivateKeyDer::from_pem_slice(&read_pem(key, "PRIVATE KEY-----")?).context(failed)?;
+                builder.with_client_auth_cert(certificates(cert)?, key).context(failed)?
+            }
+            _ => builder.with_no_client_auth(),
+        }))
     }
 
-    fn certificates(&self) -> Result<TlsCertificates> {
-        let root_cert = self.cacert.as_deref().map(|path| read_pem(path, "CERTIFICATE-----")).transpose()?;
-        let client_tls = match (&self.cert, &self.key) {
-            (Some(cert), Some(key)) => Some(ClientTlsConfig {
-                client_cert: read_pem(cert, "CERTIFICATE-----")?,
-                client_key: read_pem(key, "PRIVATE KEY-----")?,
-            }),
-            _ => None,
-        };
-        Ok(TlsCertificates { client_tls, root_cert })
+    /// Returns the authorities whose certificates are trusted.
+    fn authorities(&self) -> Result<RootCertStore> {
+        let mut authorities = RootCertStore::empty();
+        match &self.cacert {
+            Some(path) => {
+                for certificate in certificates(path)? {
+                    authorities.add(certificate).with_context(|| {
+                        format!("{} is not the certificate of an authority", path.display())
+                    })?;
+                }
+            }
+            // Some files of a system may be missing or invalid: those that are not are enough.
+            None => {
+                authorities.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            }
+        }
+        Ok(authorities)
     }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let pem = read_pem(path, "CERTIFICATE-----")?;
+    CertificateDer::pem_slice_iter(&pem)
+        .collect::<Result<_, _>>()
+        .with_context(|| format!("cannot use the certificate in {}", path.display()))
 }
 
 /// Reads a PEM file that has a section with this label.
@@ -72,4 +97,43 @@ fn read_pem(path: &Path, label: &str) -> Result<Vec<u8>> {
         bail!("{} has no section \"{}\" of PEM", path.display(), label.trim_end_matches('-'));
     }
     Ok(bytes)
+}
+
+/// Accepts any certificate, for `--insecure`.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Rows, percent, printable, size};
 use crate::filters::sketch_command;
-use anstyle::Style;
+use crate::terminal::style::{BOLD, Styled};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -284,9 +284,8 @@ fn headroom((capacity, held): (u64, u64)) -> i64 {
 impl fmt::Display for FilterReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rows = Rows::default();
-        let bold = Style::new().bold();
         if let Some(path) = &self.path {
-            writeln!(f, "{bold}{path}{bold:#}")?;
+            writeln!(f, "{}", Styled(BOLD, path))?;
         }
         let cells = if self.cells == self.bits {
             format!("{} bits", self.bits)

@@ -1,6 +1,6 @@
 //! Tables of text: rows of a name and a value, and columns under a heading.
 
-use anstyle::Style;
+use crate::terminal::style::{DIM, Styled};
 use std::fmt;
 
 /// Rows of a name and a value.
@@ -16,9 +16,8 @@ impl Rows {
 impl fmt::Display for Rows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.0.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0) + 2;
-        let dim = Style::new().dimmed();
         for (name, value) in &self.0 {
-            writeln!(f, "{dim}{name:<width$}{dim:#}{value}")?;
+            writeln!(f, "{}{value}", Styled(DIM, format!("{name:<width$}")))?;
         }
         Ok(())
     }
@@ -52,16 +51,18 @@ impl fmt::Display for Columns {
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
         for (i, row) in self.rows.iter().enumerate() {
-            let style = if i == 0 { Style::new().dimmed() } else { Style::new() };
-            write!(f, "{style}")?;
+            let mut line = String::new();
             for (column, cell) in row.iter().enumerate() {
                 let width = widths[column];
-                match column {
-                    0 => write!(f, "{cell:<width$}")?,
-                    _ => write!(f, "  {cell:>width$}")?,
-                }
+                line += &match column {
+                    0 => format!("{cell:<width$}"),
+                    _ => format!("  {cell:>width$}"),
+                };
             }
-            writeln!(f, "{style:#}")?;
+            match i {
+                0 => writeln!(f, "{}", Styled(DIM, line))?,
+                _ => writeln!(f, "{line}")?,
+            }
         }
         Ok(())
     }

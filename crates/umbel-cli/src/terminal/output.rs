@@ -1,24 +1,49 @@
 //! Results on standard output, messages on standard error.
 
+use super::escape::{self, Escaper};
+use super::redact;
+use super::style::{self, ERROR, Styled, WARNING};
+use anstream::stream::{IsTerminal, RawStream};
+use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
 use serde::Serialize;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
 
 /// Buffered standard output for many lines, without a lock and a search for newlines per write.
 pub struct Out {
-    writer: BufWriter<File>,
+    writer: BufWriter<Stdout>,
     /// Whether every write is flushed.
     eager: bool,
+}
+
+/// Standard output, with text escaped on a terminal.
+struct Stdout {
+    file: File,
+    escaper: Option<Escaper>,
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.escaper {
+            None => self.file.write(bytes),
+            Some(escaper) => self.file.write_all(&escaper.escape(bytes)).map(|()| bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Out {
     /// Opens standard output; `eager` flushes every write.
     pub fn new(eager: bool) -> Result<Out> {
         let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-        Ok(Out { writer: BufWriter::with_capacity(1 << 16, file), eager })
+        let escaper = file.is_terminal().then(Escaper::default);
+        Ok(Out { writer: BufWriter::with_capacity(1 << 16, Stdout { file, escaper }), eager })
     }
 
     /// Writes whole lines, and flushes them if the input has no more data at the moment.
@@ -35,9 +60,12 @@ impl Out {
         }
     }
 
-    /// Flushes the output.
+    /// Writes what is left.
     pub fn finish(mut self) -> Result<()> {
-        self.writer.flush().context(WRITE_FAILED)
+        self.writer.flush().context(WRITE_FAILED)?;
+        let Stdout { file, escaper } = self.writer.get_mut();
+        let rest = escaper.as_mut().map(Escaper::finish).unwrap_or_default();
+        file.write_all(&rest).context(WRITE_FAILED)
     }
 }
 
@@ -58,10 +86,11 @@ impl Write for Out {
 /// The context of errors when writing to standard output, for instance because a disk is full.
 pub const WRITE_FAILED: &str = "cannot write to standard output";
 
-/// Prints bytes as they are.
+/// Prints bytes: as they are, except on a terminal.
 pub fn bytes(bytes: &[u8]) -> Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).context(WRITE_FAILED)
+    let mut out = Out::new(false)?;
+    out.write(bytes, true)?;
+    out.finish()
 }
 
 /// Prints a value as a line of JSON.
@@ -71,16 +100,11 @@ pub fn json(value: &impl Serialize) -> Result<()> {
     bytes(&line)
 }
 
-/// Prints text, with styles if standard output is a terminal.
+/// Prints text, with styles and escapes if standard output is a terminal.
 pub fn text(text: impl Display) -> Result<()> {
-    let mut out = anstream::stdout().lock();
-    write!(out, "{text}").and_then(|()| out.flush()).context(WRITE_FAILED)
-}
-
-/// Prints a warning to standard error.
-pub fn warn(problem: impl Display) {
-    let yellow = anstyle::AnsiColor::Yellow.on_default();
-    message(format_args!("{yellow}umbel:{yellow:#} {problem}"));
+    let mut out = io::stdout().lock();
+    let rendered = render(&out, text);
+    out.write_all(&rendered).and_then(|()| out.flush()).context(WRITE_FAILED)
 }
 
 /// Returns whether the error is that the reader of our output has closed it.
@@ -88,14 +112,66 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Prints an error to standard error.
-pub fn error(problem: impl Display) {
-    let red = anstyle::AnsiColor::Red.on_default().bold();
-    message(format_args!("{red}umbel:{red:#} {problem}"));
+/// Prints a warning to standard error.
+pub fn warn(problem: impl Display) {
+    problem_line(Styled(WARNING, "umbel:"), &problem);
 }
 
-/// Prints a line to standard error.
+/// Prints an error to standard error.
+pub fn error(problem: impl Display) {
+    problem_line(Styled(ERROR, "umbel:"), &problem);
+}
+
+/// Prints one line, so that a file name or a server cannot add another that looks like ours.
+fn problem_line(subject: impl Display, problem: &impl Display) {
+    let problem = redact::passwords(&problem.to_string());
+    match io::stderr().is_terminal() {
+        true => message(format_args!("{subject} {}", problem.trim_end().replace('\n', "\\n"))),
+        false => message(format_args!("{subject} {problem}")),
+    }
+}
+
+/// Prints a line to standard error, with styles and escapes if that is a terminal.
 pub fn message(line: impl Display) {
+    let mut stderr = io::stderr().lock();
+    let rendered = render(&stderr, format_args!("{line}\n"));
     // If standard error is closed, there is no way to report that.
-    let _ = writeln!(anstream::stderr().lock(), "{line}");
+    let _ = stderr.write_all(&rendered);
+}
+
+/// Formats text for a stream.
+fn render(stream: &impl RawStream, text: impl Display) -> Vec<u8> {
+    let mut rendered = Rendered {
+        bytes: Vec::new(),
+        is_terminal: stream.is_terminal(),
+        has_styles: AutoStream::choice(stream) != ColorChoice::Never,
+    };
+    // Writes to memory do not fail.
+    let _ = fmt::write(&mut rendered, format_args!("{text}"));
+    rendered.bytes
+}
+
+/// Text as it is written to a stream.
+struct Rendered {
+    bytes: Vec<u8>,
+    is_terminal: bool,
+    has_styles: bool,
+}
+
+impl fmt::Write for Rendered {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let style = style::current();
+        let is_styled = self.has_styles && !style.is_plain();
+        if is_styled {
+            self.bytes.extend_from_slice(style.render().to_string().as_bytes());
+        }
+        match self.is_terminal {
+            true => self.bytes.extend_from_slice(&escape::escaped(text.as_bytes())),
+            false => self.bytes.extend_from_slice(text.as_bytes()),
+        }
+        if is_styled {
+            self.bytes.extend_from_slice(style.render_reset().to_string().as_bytes());
+        }
+        Ok(())
+    }
 }

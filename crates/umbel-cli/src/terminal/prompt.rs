@@ -1,5 +1,6 @@
 //! A prompt for secrets on the terminal, which does not show them.
 
+use super::escape::escaped;
 use anyhow::{Context, Result};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGINT, SIGQUIT, SIGTERM};
@@ -17,7 +18,8 @@ pub fn read_secret(prompt: &str) -> Result<Zeroizing<String>> {
     let terminal = File::options().read(true).write(true).open("/dev/tty").context("there is no terminal")?;
     // Before the prompt appears, so that early typing is not shown either.
     let silenced = EchoOff::begin(terminal);
-    let secret = rpassword::prompt_password(format!("{prompt}: "));
+    let secret =
+        rpassword::prompt_password(format!("{}: ", String::from_utf8_lossy(&escaped(prompt.as_bytes()))));
     drop(silenced);
     if secret.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted) {
         // The prompt reads ^C as a character, but it is meant to end the program.

@@ -5,7 +5,7 @@ use crate::shell::Process;
 use crate::support::{Answer, Server, items, servers, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
@@ -142,6 +142,60 @@ fn a_push_continues_after_it_was_stopped() {
     }
     pushing.finish().ok();
     assert_eq!(server.client().command_with("BF.MEXISTS large", &keys).integers(), vec![1; keys.len()]);
+}
+
+/// Starts a server with a filter of two shards that has every line, and is slow.
+fn slow_shards() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serve = |stream: TcpStream| {
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+        while let Some(count) = lines.next().and_then(|line| line.strip_prefix('*')?.parse::<usize>().ok()) {
+            let words: Vec<String> = lines.by_ref().take(2 * count).skip(1).step_by(2).collect();
+            let found = |keys: usize| format!("*{keys}\r\n{}", ":1\r\n".repeat(keys));
+            let response = match &words[0][..] {
+                "GET" => "$14\r\numbel-shards 2\r\n".to_owned(),
+                "BF.MEXISTS" => found(count - 2),
+                "BF.INSERT" => found(count - 4),
+                _ => ":1\r\n".to_owned(),
+            };
+            // In two parts, so that a stop can be between them.
+            for part in response.as_bytes().chunks(response.len() / 2 + 1) {
+                std::thread::sleep(Duration::from_millis(15));
+                (&stream).write_all(part).unwrap_or_default();
+            }
+        }
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    port
+}
+
+/// As for a push: the wait for a response of each shard may end when the process is stopped.
+#[test]
+fn a_sharded_filter_is_used_on_after_a_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lines");
+    std::fs::write(&path, items("k", 0..40_000).join("\n") + "\n").unwrap();
+    let address = format!("redis://127.0.0.1:{}/seen", slow_shards());
+    for (action, printed) in [("add", Vec::new()), ("check", std::fs::read(&path).unwrap())] {
+        let mut running = Process::start(
+            command(&["shard", action, &address, text(&path)]).stdout(Stdio::piped()).stderr(Stdio::piped()),
+        );
+        let mut stops = 0;
+        while stops < 1000 && running.child().try_wait().unwrap().is_none() {
+            for signal in [Signal::STOP, Signal::CONT] {
+                let _ = kill_process(Pid::from_child(running.child()), signal);
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            stops += 1;
+        }
+        assert!(stops > 5, "{action}: it ended after {stops} stops");
+        assert!(running.finish().ok().stdout == printed, "{action}");
+    }
 }
 
 #[test]

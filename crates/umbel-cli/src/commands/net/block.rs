@@ -7,7 +7,7 @@ use crate::packets::address_lists::{print_blocked, read_addresses, read_lists};
 use crate::report::{Rows, percent};
 use crate::system::{clock, signals};
 use crate::terminal::exit::found;
-use crate::terminal::output;
+use crate::terminal::output::{self, Out};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::io::{self, Read};
@@ -289,7 +289,8 @@ impl Args {
             None => Box::new(io::stdin().lock()),
         };
         let mut session = Session::new(list, keeper);
-        let end = session.serve(input, io::stdout().lock(), || self.now());
+        let mut out = Out::new(true)?;
+        let end = session.serve(input, &mut out, || self.now());
         if self.state.is_some() && session.changed() {
             session.save()?;
         }

@@ -4,7 +4,7 @@ use super::lines;
 use super::sharded_filter::ShardedFilter;
 use crate::input::InputArgs;
 use crate::pipeline;
-use crate::remote::{self, Address, TlsArgs};
+use crate::remote::{self, Address, ConnectionArgs};
 use anyhow::Result;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -25,11 +25,11 @@ pub struct Args {
     input: InputArgs,
 
     #[command(flatten)]
-    tls: TlsArgs,
+    connection: ConnectionArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let filter = ShardedFilter::open(&args.tls.apply(&args.to)?)?;
+    let filter = ShardedFilter::open(&args.connection.endpoint(&args.to)?)?;
     let add = |_, records: &crate::input::Records<'_>| {
         let keys = records.keys()?;
         let lines: Vec<&[u8]> = (0..records.key_count()).filter_map(|i| keys.get(i)).collect();

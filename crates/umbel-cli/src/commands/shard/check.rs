@@ -5,7 +5,7 @@ use super::sharded_filter::ShardedFilter;
 use crate::args::headings;
 use crate::input::{InputArgs, Records};
 use crate::pipeline::Select;
-use crate::remote::{self, Address, TlsArgs};
+use crate::remote::{self, Address, ConnectionArgs};
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -38,11 +38,11 @@ pub struct Args {
     quiet: bool,
 
     #[command(flatten)]
-    tls: TlsArgs,
+    connection: ConnectionArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let filter = ShardedFilter::open(&args.tls.apply(&args.from)?)?;
+    let filter = ShardedFilter::open(&args.connection.endpoint(&args.from)?)?;
     Select { line_buffered: false, count: args.count, quiet: args.quiet }.run(
         &args.input,
         |records| select(args, &filter, records),

@@ -2,7 +2,7 @@
 
 use super::sharded_filter::{MAX_SHARDS, ShardedFilter};
 use crate::args::{headings, number};
-use crate::remote::{self, Address, TlsArgs};
+use crate::remote::{self, Address, ConnectionArgs};
 use crate::report::percent;
 use crate::terminal::output;
 use anyhow::Result;
@@ -52,7 +52,7 @@ pub struct Args {
     shards: u32,
 
     #[command(flatten)]
-    tls: TlsArgs,
+    connection: ConnectionArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let capacity = (mean + 5.0 * mean.sqrt()).ceil() as u64;
     // Fail for an impossible filter before contacting a server, with the message of `umbel build`.
     plan(Kind::Scalable, &Spec::new(capacity, args.fpr)?)?;
-    ShardedFilter::create(&args.tls.apply(&args.at)?, args.shards, capacity, args.fpr)?;
+    ShardedFilter::create(&args.connection.endpoint(&args.at)?, args.shards, capacity, args.fpr)?;
     if std::io::stderr().is_terminal() {
         let (name, shards, rate) = (args.at.key.as_bstr(), args.shards, percent(args.fpr));
         output::message(format_args!("{name}, {shards} shards for {capacity} lines each, rate {rate}"));

@@ -1,7 +1,7 @@
 //! `umbel shard delete`: deletes a sharded filter.
 
 use super::sharded_filter::ShardedFilter;
-use crate::remote::{self, Address, TlsArgs};
+use crate::remote::{self, Address, ConnectionArgs};
 use crate::terminal::output;
 use anyhow::Result;
 use bstr::ByteSlice;
@@ -20,11 +20,11 @@ pub struct Args {
     at: Address,
 
     #[command(flatten)]
-    tls: TlsArgs,
+    connection: ConnectionArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let filter = ShardedFilter::find(&args.tls.apply(&args.at)?)?;
+    let filter = ShardedFilter::find(&args.connection.endpoint(&args.at)?)?;
     let (removed, all, name) = (filter.delete()?, filter.len(), args.at.key.as_bstr());
     match all - removed {
         0 => output::text(format_args!("removed {name} and its {all} shards\n"))?,

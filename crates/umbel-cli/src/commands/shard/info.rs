@@ -1,10 +1,9 @@
 //! `umbel shard info`: describes a sharded filter.
 
 use super::sharded_filter::ShardedFilter;
-use crate::remote::{self, Address, TlsArgs};
+use crate::remote::{self, Address, ConnectionArgs, Value};
 use crate::terminal::output;
 use anyhow::{Result, bail};
-use redis::Value;
 use std::process::ExitCode;
 
 /// Show the shards, lines, capacity and memory of a sharded filter.
@@ -17,31 +16,33 @@ pub struct Args {
     from: Address,
 
     #[command(flatten)]
-    tls: TlsArgs,
+    connection: ConnectionArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let filter = ShardedFilter::open(&args.tls.apply(&args.from)?)?;
-    let (mut items, mut capacity, mut bytes, mut fullest) = (0, 0, 0, 0f64);
+    let filter = ShardedFilter::open(&args.connection.endpoint(&args.from)?)?;
+    let (mut items, mut capacity, mut bytes, mut fullest) = (0u64, 0u64, 0u64, 0f64);
     for shard in 0..filter.len() {
-        let field = |name: &str| -> Result<i64> {
+        let field = |name: &str| -> Result<u64> {
             match filter.call(shard, "BF.INFO", &[name])? {
                 Value::Array(numbers) => match numbers[..] {
-                    [Value::Int(number)] => Ok(number),
-                    _ => bail!("a server answers {numbers:?}, which is not understood"),
+                    [Value::Integer(number @ 0..)] => Ok(number.unsigned_abs()),
+                    _ => bail!("a server answers with other values than a number, which is not understood"),
                 },
-                other => bail!("a server answers {other:?}, which is not understood"),
+                other => bail!("a server answers with {other}, which is not understood"),
             }
         };
         let (of_shard, room) = (field("ITEMS")?, field("CAPACITY")?);
         fullest = fullest.max(of_shard as f64 / room as f64);
-        (items, capacity, bytes) = (items + of_shard, capacity + room, bytes + field("SIZE")?);
+        items = items.saturating_add(of_shard);
+        capacity = capacity.saturating_add(room);
+        bytes = bytes.saturating_add(field("SIZE")?);
     }
     output::text(format_args!(
         "shards    {}\nlines     {items}\ncapacity  {capacity}, the fullest shard at {:.1} %\nmemory    {}\n",
         filter.len(),
         100.0 * fullest,
-        indicatif::BinaryBytes(bytes.unsigned_abs()),
+        indicatif::BinaryBytes(bytes),
     ))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,9 +4,9 @@
 //! the seed [`SHARD_SEED`]: the high half of `d` times the number of shards.
 
 use super::sharded_filter::ShardedFilter;
+use crate::remote::{Command, Value, command};
 use anyhow::{Result, bail};
 use bstr::ByteSlice;
-use redis::{Cmd, Value, cmd};
 use umbel::Hasher;
 use umbel::hash::reduce;
 
@@ -29,16 +29,16 @@ pub fn contains(filter: &ShardedFilter, lines: &[&[u8]]) -> Result<Vec<bool>> {
 
 /// Sends lines to their shards, after a command, the key and options, and returns the response for
 /// each line.
-fn query(filter: &ShardedFilter, command: &str, options: &[&str], lines: &[&[u8]]) -> Result<Vec<bool>> {
+fn query(filter: &ShardedFilter, name: &str, options: &[&str], lines: &[&[u8]]) -> Result<Vec<bool>> {
     let hasher = Hasher::fast(SHARD_SEED);
     let mut positions = vec![Vec::new(); filter.len()];
     for (position, line) in lines.iter().enumerate() {
         positions[reduce(hasher.digest_bytes(line).get(), filter.len() as u64) as usize].push(position);
     }
-    let commands: Vec<Vec<Cmd>> = positions
+    let commands: Vec<Vec<Command>> = positions
         .iter()
         .enumerate()
-        .map(|(shard, positions)| commands(command, &filter.key(shard), options, positions, lines))
+        .map(|(shard, positions)| commands(name, &filter.key(shard), options, positions, lines))
         .collect();
     let mut found = vec![false; lines.len()];
     for (shard, mut responses) in filter.exchange(&commands)?.into_iter().enumerate() {
@@ -55,19 +55,14 @@ fn query(filter: &ShardedFilter, command: &str, options: &[&str], lines: &[&[u8]
 
 /// Returns the commands for one shard: one for each chunk of its lines, then EXISTS. That comes
 /// last, since the shard may be lost at any time before it.
-fn commands(command: &str, key: &[u8], options: &[&str], positions: &[usize], lines: &[&[u8]]) -> Vec<Cmd> {
+fn commands(name: &str, key: &[u8], options: &[&str], positions: &[usize], lines: &[&[u8]]) -> Vec<Command> {
     if positions.is_empty() {
         return Vec::new();
     }
     let chunk_command = |positions: &[usize]| {
-        let mut command = cmd(command);
-        command.arg(key).arg(options);
-        for position in positions {
-            command.arg(lines[*position]);
-        }
-        command
+        command(name).arg(key).args(options).args(positions.iter().map(|position| lines[*position]))
     };
-    positions.chunks(LINES_PER_COMMAND).map(chunk_command).chain([cmd("EXISTS").arg(key).take()]).collect()
+    positions.chunks(LINES_PER_COMMAND).map(chunk_command).chain([command("EXISTS").arg(key)]).collect()
 }
 
 /// Stores the response of a shard for the lines at these positions in `found`.
@@ -86,8 +81,8 @@ fn record(
     }
     for (position, response) in positions.iter().zip(responses) {
         found[*position] = match filter.check(shard, response)? {
-            Value::Int(number) => number > 0,
-            other => bail!("{key} answers {other:?}, which is not understood"),
+            Value::Integer(number) => number > 0,
+            other => bail!("{key} answers with {other}, which is not understood"),
         };
     }
     Ok(())

@@ -5,11 +5,10 @@
 //! shards over the cluster. The record under `name` holds the number of shards. [`super::lines`]
 //! maps a line to its shard.
 
-use crate::remote::{Address, Client, Interrupted, error_text, refused};
+use crate::remote::{Client, Command, Endpoint, Interrupted, Value, command, refused};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use bstr::ByteSlice;
-use redis::{Cmd, Value, cmd};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use umbel::internals::sync::lock;
 
 /// The text before the number of shards in the record.
@@ -34,22 +33,22 @@ impl ShardedFilter {
     /// # Errors
     /// Fails if a key with the name exists already, and for names that cannot be part of a hash
     /// tag.
-    pub fn create(address: &Address, shards: u32, capacity: u64, rate: f64) -> Result<()> {
-        let name = address.key.as_bstr();
+    pub fn create(endpoint: &Arc<Endpoint>, shards: u32, capacity: u64, rate: f64) -> Result<()> {
+        let name = endpoint.address.key.as_bstr();
         // Braces would form hash tags of their own.
         if name.contains(&b'{') || name.contains(&b'}') {
             bail!("the name of a filter in shards has no braces: the hash tags of its shards are made of it");
         }
         // A failure to open this many connections leaves nothing to roll back.
-        let filter = ShardedFilter::connect(address, Client::connect(address)?, shards)?;
+        let filter = ShardedFilter::connect(endpoint, Client::connect(endpoint)?, shards)?;
         let record = format!("{RECORD_PREFIX} {shards}");
-        match lock(&filter.record).call(cmd("SET").arg(&filter.name).arg(record).arg("NX"))? {
+        match lock(&filter.record).call(&command("SET").arg(&filter.name).arg(record).arg("NX"))? {
             Value::Nil => {
                 bail!(
                     "there is something under {name} already: `umbel shard delete` removes a filter in shards"
                 )
             }
-            Value::ServerError(error) => return Err(refused("the server", &error)),
+            Value::Error(error) => return Err(refused("the server", &error)),
             _ => {}
         }
         let (rate, capacity) = (format!("{rate:?}"), capacity.to_string());
@@ -79,8 +78,8 @@ impl ShardedFilter {
     ///
     /// # Errors
     /// Fails if a shard is missing: the filter would deny lines that were added.
-    pub fn open(address: &Address) -> Result<ShardedFilter> {
-        let filter = ShardedFilter::find(address)?;
+    pub fn open(endpoint: &Arc<Endpoint>) -> Result<ShardedFilter> {
+        let filter = ShardedFilter::find(endpoint)?;
         for (shard, exists) in filter.call_all("EXISTS")?.into_iter().enumerate() {
             filter.check_exists(shard, &exists)?;
         }
@@ -88,11 +87,11 @@ impl ShardedFilter {
     }
 
     /// Opens a filter without a check that its shards exist.
-    pub fn find(address: &Address) -> Result<ShardedFilter> {
-        let mut record = Client::connect(address)?;
-        let name = address.key.as_bstr();
-        let shards = match record.call(cmd("GET").arg(&address.key))? {
-            Value::BulkString(text) => {
+    pub fn find(endpoint: &Arc<Endpoint>) -> Result<ShardedFilter> {
+        let mut record = Client::connect(endpoint)?;
+        let name = endpoint.address.key.as_bstr();
+        let shards = match record.call(&command("GET").arg(&endpoint.address.key))? {
+            Value::Bytes(text) => {
                 let text = String::from_utf8_lossy(&text);
                 let number =
                     text.strip_prefix(RECORD_PREFIX).and_then(|number| number.trim().parse::<u32>().ok());
@@ -101,18 +100,18 @@ impl ShardedFilter {
             Value::Nil => {
                 bail!("there is nothing under {name}: `umbel shard create` makes a filter in shards")
             }
-            Value::ServerError(error) if error.code() != "WRONGTYPE" => {
+            Value::Error(error) if error.code() != "WRONGTYPE" => {
                 return Err(refused("the server", &error));
             }
             _ => None,
         };
         let shards = shards.with_context(|| format!("what is under {name} is not a filter in shards"))?;
-        ShardedFilter::connect(address, record, shards)
+        ShardedFilter::connect(endpoint, record, shards)
     }
 
-    fn connect(address: &Address, record: Client, shards: u32) -> Result<ShardedFilter> {
-        let shards = (0..shards).map(|_| Client::connect(address).map(Mutex::new)).collect::<Result<_>>()?;
-        Ok(ShardedFilter { name: address.key.clone(), record: Mutex::new(record), shards })
+    fn connect(endpoint: &Arc<Endpoint>, record: Client, shards: u32) -> Result<ShardedFilter> {
+        let shards = (0..shards).map(|_| Client::connect(endpoint).map(Mutex::new)).collect::<Result<_>>()?;
+        Ok(ShardedFilter { name: endpoint.address.key.clone(), record: Mutex::new(record), shards })
     }
 
     /// Removes the shards, then the record, so that an interrupted removal can be repeated. Returns
@@ -120,12 +119,12 @@ impl ShardedFilter {
     pub fn delete(&self) -> Result<usize> {
         let removed = self.call_all("UNLINK")?;
         self.remove_record()?;
-        Ok(removed.iter().filter(|response| **response == Value::Int(1)).count())
+        Ok(removed.iter().filter(|response| **response == Value::Integer(1)).count())
     }
 
     fn remove_record(&self) -> Result<()> {
-        match lock(&self.record).call(cmd("UNLINK").arg(&self.name))? {
-            Value::ServerError(error) => Err(refused("the server", &error)),
+        match lock(&self.record).call(&command("UNLINK").arg(&self.name))? {
+            Value::Error(error) => Err(refused("the server", &error)),
             _ => Ok(()),
         }
     }
@@ -141,22 +140,22 @@ impl ShardedFilter {
     }
 
     /// Sends a command to a shard: its name, the key of the shard, and further arguments.
-    pub fn call(&self, shard: usize, command: &str, arguments: &[&str]) -> Result<Value> {
-        let response = lock(&self.shards[shard]).call(cmd(command).arg(self.key(shard)).arg(arguments))?;
+    pub fn call(&self, shard: usize, name: &str, arguments: &[&str]) -> Result<Value> {
+        let response = lock(&self.shards[shard]).call(&command(name).arg(self.key(shard)).args(arguments))?;
         self.check(shard, response)
     }
 
     /// Sends a command without further arguments to all shards.
-    fn call_all(&self, command: &str) -> Result<Vec<Value>> {
-        let commands: Vec<Vec<Cmd>> =
-            (0..self.len()).map(|shard| vec![cmd(command).arg(self.key(shard)).take()]).collect();
+    fn call_all(&self, name: &str) -> Result<Vec<Value>> {
+        let commands: Vec<Vec<Command>> =
+            (0..self.len()).map(|shard| vec![command(name).arg(self.key(shard))]).collect();
         let responses = self.exchange(&commands)?.into_iter().flatten().enumerate();
         responses.map(|(shard, response)| self.check(shard, response)).collect()
     }
 
     /// Sends to each shard its commands, all of them before the first response is read, so that all
     /// servers work at the same time.
-    pub fn exchange(&self, commands: &[Vec<Cmd>]) -> Result<Vec<Vec<Value>>> {
+    pub fn exchange(&self, commands: &[Vec<Command>]) -> Result<Vec<Vec<Value>>> {
         let mut waiting = Vec::new();
         for (shard, commands) in commands.iter().enumerate().filter(|(_, commands)| !commands.is_empty()) {
             // All threads take the locks in the same order, so that there is no deadlock.
@@ -174,8 +173,8 @@ impl ShardedFilter {
     /// Returns the response of a shard, unless it is an error.
     pub fn check(&self, shard: usize, response: Value) -> Result<Value> {
         match response {
-            Value::ServerError(error) if error_text(&error) == "ERR not found" => Err(self.missing(shard)),
-            Value::ServerError(error) => {
+            Value::Error(error) if error.text == "ERR not found" => Err(self.missing(shard)),
+            Value::Error(error) => {
                 Err(refused(&format!("the server of {}", self.key(shard).as_bstr()), &error))
             }
             response => Ok(response),
@@ -184,7 +183,7 @@ impl ShardedFilter {
 
     /// Fails if the response to EXISTS says that a shard is missing.
     pub fn check_exists(&self, shard: usize, response: &Value) -> Result<()> {
-        if *response == Value::Int(1) { Ok(()) } else { Err(self.missing(shard)) }
+        if *response == Value::Integer(1) { Ok(()) } else { Err(self.missing(shard)) }
     }
 
     fn missing(&self, shard: usize) -> Error {

@@ -3,7 +3,7 @@
 use crate::args::headings;
 use crate::documents::vaults::{PassphraseArgs, find_documents};
 use crate::filters::explain_exists;
-use crate::terminal::output::WRITE_FAILED;
+use crate::terminal::output::{Out, WRITE_FAILED};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -111,8 +111,10 @@ fn print(vault: &Vault, id: &Id) -> Result<()> {
         );
     }
     vault.check(id)?;
-    match vault.read(id, &mut io::stdout().lock()) {
+    let mut out = Out::new(false)?;
+    match vault.read(id, &mut out) {
         Err(Error::Output(error)) => Err(error).context(WRITE_FAILED),
         read => Ok(read?),
-    }
+    }?;
+    out.finish()
 }

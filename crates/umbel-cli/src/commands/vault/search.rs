@@ -2,7 +2,6 @@
 
 use crate::args::headings;
 use crate::documents::vaults::{PassphraseArgs, document_json, report_problems};
-use crate::report::printable;
 use crate::terminal::exit::found;
 use crate::terminal::output;
 use anyhow::Result;
@@ -49,17 +48,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let query = vault.query(&args.words)?;
     let hits = vault.search(&query, !args.possible)?;
     let any = !hits.hits.is_empty();
-    let mut lines = String::new();
+    let mut lines = Vec::new();
     for entry in &hits.hits {
         if args.json {
             let mut document = document_json(entry);
             document["confirmed"] = json!(!args.possible);
-            lines += &format!("{document}\n");
+            lines.extend_from_slice(format!("{document}\n").as_bytes());
         } else {
-            lines += &format!("{}\n", printable(&entry.head.name));
+            lines.extend_from_slice(&entry.head.name);
+            lines.push(b'\n');
         }
     }
-    output::bytes(lines.as_bytes())?;
+    output::bytes(&lines)?;
     if hits.refuted > 0 && io::stderr().is_terminal() {
         output::message(format_args!(
             "documents that the indexes reported without a match: {}",
