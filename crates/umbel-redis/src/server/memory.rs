@@ -1,9 +1,10 @@
 //! Memory from the server, so that it counts towards `maxmemory`, and limits for the memory of
 //! filters.
 //!
-//! Filters allocate memory with an alignment of 64 bytes and handle failure; nothing else in the
-//! module has that alignment. So this allocator counts and limits the memory of filters of every
-//! kind: an allocation beyond a limit fails, and the command replies with an error.
+//! Filters, and streams that are not complete yet, allocate memory with an alignment of 64 bytes and
+//! handle failure; nothing else in the module has that alignment. So this allocator counts and
+//! limits the memory of filters of every kind: an allocation beyond a limit fails, and the command
+//! replies with an error. The items of lists are small allocations, which a [`Charge`] counts.
 //! `RedisModule_Alloc` ends the server when memory runs out; `RedisModule_TryAlloc` does not, and
 //! is used where the server has it.
 
@@ -87,6 +88,49 @@ impl Drop for Budget {
     }
 }
 
+/// The bytes that the running command replaces; see [`Replacement`].
+static REPLACED: AtomicUsize = AtomicUsize::new(0);
+
+/// A guard that raises the limit for all filters while it lives, for a value that is built from
+/// memory that is freed afterwards.
+pub struct Replacement(usize);
+
+impl Replacement {
+    /// Raises the limit by the size of memory that will be freed.
+    pub fn of(bytes: usize) -> Replacement {
+        Replacement(REPLACED.swap(bytes, Relaxed))
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        REPLACED.store(self.0, Relaxed);
+    }
+}
+
+/// Bytes of a value that are in small allocations, such as items. They count towards the limits like
+/// the memory of filters.
+#[derive(Debug, Default)]
+pub struct Charge(usize);
+
+impl Charge {
+    /// Changes the number of bytes, and returns whether the limits allow it.
+    pub fn set(&mut self, bytes: usize) -> bool {
+        if bytes > self.0 && !grant(bytes - self.0) {
+            return false;
+        }
+        USED.fetch_sub(self.0.saturating_sub(bytes), Relaxed);
+        self.0 = bytes;
+        true
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
 /// The number of allocations and values that a limit has refused.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
@@ -108,7 +152,8 @@ fn grant(bytes: usize) -> bool {
         USED.fetch_add(bytes, Relaxed);
         return true;
     }
-    if bytes > budget || used.checked_add(bytes).is_none_or(|all| all > MODULE_LIMIT.load(Relaxed)) {
+    let limit = MODULE_LIMIT.load(Relaxed).saturating_add(REPLACED.load(Relaxed));
+    if bytes > budget || used.checked_add(bytes).is_none_or(|all| all > limit) {
         note_refusal();
         return false;
     }
@@ -138,10 +183,48 @@ fn obtain(bytes: usize, zeroed: bool) -> *mut u8 {
     // SAFETY: as above.
     let memory: *mut u8 = unsafe { api.try_alloc.unwrap_or(api.alloc)(bytes) }.cast();
     if zeroed && !memory.is_null() {
-        // SAFETY: the memory has this many bytes.
-        unsafe { memory.write_bytes(0, bytes) };
+        // SAFETY: the memory has this many bytes, and is not used yet.
+        unsafe { clear(memory, bytes) };
     }
     memory
+}
+
+/// The size from which memory is cleared page by page when it is used.
+const LARGE_BYTES: usize = 64 << 20;
+
+/// A multiple of the size of a page on every system.
+const PAGES_BYTES: usize = 1 << 16;
+
+/// Fills memory with zeros. Writing gigabytes would block the server, so the inner pages of large
+/// memory are returned to the system, which replaces them with empty ones when they are used:
+///
+/// ```text
+/// start ... | pages ...              | ... end
+/// written   | returned to the system | written
+/// ```
+///
+/// # Safety
+///
+/// The memory must have this many bytes and come from the server's allocator.
+unsafe fn clear(memory: *mut u8, bytes: usize) {
+    let before = memory.align_offset(PAGES_BYTES);
+    if bytes < LARGE_BYTES || before >= bytes {
+        // SAFETY: promised by the caller.
+        return unsafe { memory.write_bytes(0, bytes) };
+    }
+    let inside = (bytes - before) / PAGES_BYTES * PAGES_BYTES;
+    // SAFETY: both parts are within the memory; the pages contain nothing else.
+    unsafe {
+        let pages = memory.add(before);
+        // A system that keeps the contents of the pages shows it here.
+        pages.write_volatile(1);
+        let returned = libc::madvise(pages.cast(), inside, libc::MADV_DONTNEED) == 0;
+        if !returned || pages.read_volatile() != 0 {
+            return memory.write_bytes(0, bytes);
+        }
+        memory.write_bytes(0, before);
+        pages.add(inside).write_bytes(0, bytes - before - inside);
+    }
 }
 
 /// Returns the offset of the first address with this alignment that leaves room for a pointer
