@@ -1,7 +1,7 @@
 //! `umbel pull`: fetches a filter from a server.
 
 use crate::args::headings;
-use crate::filters::{FileLock, already_exists, check_writable};
+use crate::filters::{LockArgs, already_exists, check_writable};
 use crate::remote::{
     self, Address, Client, Interrupted, PIECE_BYTES, TlsArgs, error_text, refused, was_signalled,
 };
@@ -47,6 +47,9 @@ pub struct Args {
     force: bool,
 
     #[command(flatten)]
+    lock: LockArgs,
+
+    #[command(flatten)]
     tls: TlsArgs,
 }
 
@@ -66,7 +69,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         fetch(&mut client, &args.from.key, &part)?;
         match file::examine(&part) {
             Ok(examined) => {
-                place(&part, &args.output, args.force)?;
+                place(&part, &args.output, args)?;
                 report(&args.output, &examined);
                 return Ok(ExitCode::SUCCESS);
             }
@@ -78,11 +81,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// Moves a complete file to its final name.
-fn place(part: &Path, path: &Path, force: bool) -> Result<()> {
+fn place(part: &Path, path: &Path, args: &Args) -> Result<()> {
     let failed = || format!("cannot rename {} to its final name", path.display());
     // A command that is adding to the replaced file finishes first, and does not undo this.
-    let _lock = if force && path.is_file() { Some(FileLock::acquire(path)?) } else { None };
-    if force {
+    let _lock = if args.force && path.is_file() { Some(args.lock.lock(path)?) } else { None };
+    if args.force {
         return fs::rename(part, path).with_context(failed);
     }
     // Another process may have created the file meanwhile.

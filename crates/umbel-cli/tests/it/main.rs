@@ -53,6 +53,7 @@ mod lab_report;
 mod lab_trace;
 mod lab_words;
 mod locking;
+mod long_lines;
 mod manual;
 mod map;
 #[cfg(target_os = "linux")]
@@ -81,6 +82,7 @@ mod remote_cluster;
 mod remote_transport;
 mod secrets;
 mod shaping;
+mod short_reads;
 mod shortened;
 mod similar;
 mod spell;
