@@ -40,6 +40,10 @@ const FORMATS: [(Format, &[u8]); 7] = [
     (Format::Foreign("bzip2"), b"BZh91AY&SY"),
 ];
 
+/// The logarithm of the largest window of a zstd frame, for which memory is allocated: 128 MiB, as
+/// for `zstd` without `--memory`. All levels and `--long` stay below it.
+const MAX_WINDOW_LOG: u32 = 27;
+
 /// Returns the format of a file with these first bytes.
 pub fn format(start: &[u8]) -> Option<Format> {
     FORMATS.iter().find(|(_, magic)| start.starts_with(magic)).map(|(format, _)| *format)
@@ -66,6 +70,21 @@ pub fn start_of(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
+/// A reader that reads again when a signal interrupts a read. A gzip decoder would take that for an
+/// error at the start of a file, and for the end of the file from then on.
+struct Uninterrupted<R>(R);
+
+impl<R: Read> Read for Uninterrupted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+}
+
 /// Returns a reader of the decompressed contents. Contents in any other format are passed through.
 ///
 /// # Errors
@@ -75,11 +94,16 @@ pub fn decoded<'a>(
     format: Option<Format>,
     whole: impl Read + Send + 'a,
 ) -> io::Result<Box<dyn Read + Send + 'a>> {
+    let whole = Uninterrupted(whole);
     Ok(match format {
         Some(Format::Gzip) => {
             Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
         }
-        Some(Format::Zstd) => Box::new(zstd::Decoder::new(whole)?),
+        Some(Format::Zstd) => {
+            let mut decoder = zstd::Decoder::new(whole)?;
+            decoder.window_log_max(MAX_WINDOW_LOG)?;
+            Box::new(decoder)
+        }
         Some(Format::Filter | Format::Foreign(_)) | None => Box::new(whole),
     })
 }

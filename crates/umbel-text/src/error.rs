@@ -2,6 +2,7 @@
 
 use crate::address::Invalid;
 use crate::password::Algorithm;
+use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 use umbel::file::FormatError;
@@ -72,9 +73,9 @@ pub enum Error {
     /// The system has no random numbers.
     NoRandom(io::Error),
 
-    /// Another process holds the lock on a store.
+    /// Another process holds the lock on a store or on the directory of a vault.
     Locked {
-        /// The file with the lock.
+        /// The file or directory with the lock.
         path: PathBuf,
     },
 
@@ -192,6 +193,14 @@ impl Error {
         move |source| Error::Io { path: path.to_owned(), doing, source }
     }
 
+    /// Returns a function that adds the path to the error of a lock.
+    pub(crate) fn lock(path: &Path) -> impl FnOnce(TryLockError) -> Error {
+        move |error| match error {
+            TryLockError::Error(source) => Error::io(path, "lock")(source),
+            TryLockError::WouldBlock => Error::Locked { path: path.to_owned() },
+        }
+    }
+
     pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_owned(), what: what.into() }
     }
@@ -249,7 +258,7 @@ impl fmt::Display for Error {
             Error::NoRandom(_) => f.write_str("the system has no random numbers"),
 
             Error::Locked { path } => {
-                write!(f, "cannot lock {}: another process has the store open", path.display())
+                write!(f, "cannot lock {}: another process has locked it", path.display())
             }
 
             Error::NoStore { path } => {

@@ -22,6 +22,7 @@
 //! ```
 
 use crate::index::{Look, Part, Piece, Selected};
+use crate::lines::MAX_LINE_BYTES;
 use crate::text::Text;
 use crate::tokens::fold_into;
 use memchr::memmem::Finder;
@@ -114,6 +115,7 @@ pub struct MatchedLine<'a> {
 pub struct Searcher<'a> {
     pattern: &'a Pattern,
     numbers: bool,
+    max_line: usize,
     block: Vec<u8>,
     folded: Vec<u8>,
     read: AtomicU64,
@@ -122,7 +124,14 @@ pub struct Searcher<'a> {
 impl<'a> Searcher<'a> {
     /// Creates a searcher for this pattern. Lines are counted.
     pub fn new(pattern: &'a Pattern) -> Searcher<'a> {
-        Searcher { pattern, numbers: true, block: Vec::new(), folded: Vec::new(), read: AtomicU64::new(0) }
+        let (block, folded, read) = Default::default();
+        Searcher { pattern, numbers: true, max_line: MAX_LINE_BYTES, block, folded, read }
+    }
+
+    /// Sets the length of the longest line that is read, in bytes. It has to fit into memory.
+    pub fn max_line(mut self, bytes: usize) -> Searcher<'a> {
+        self.max_line = bytes;
+        self
     }
 
     /// Sets whether lines are counted, which costs a little.
@@ -141,7 +150,8 @@ impl<'a> Searcher<'a> {
     ///
     /// # Errors
     ///
-    /// Returns the system's error if the file cannot be opened or read.
+    /// Returns the system's error if the file cannot be opened or read, and
+    /// [`LineTooLong`](crate::lines::LineTooLong) if a line is too long.
     pub fn search(
         &mut self,
         file: &Selected,
@@ -161,8 +171,8 @@ impl<'a> Searcher<'a> {
     }
 
     fn whole(&mut self, file: &File, each: &mut impl FnMut(MatchedLine<'_>) -> bool) -> io::Result<()> {
-        let Searcher { pattern, numbers, block, folded, read } = self;
-        let mut text = Text::new(file, read)?;
+        let Searcher { pattern, numbers, max_line, block, folded, read } = self;
+        let mut text = Text::new(file, read, *max_line)?;
         let mut scan = Scan { pattern, numbers: *numbers, lines: 0, binary: false, folded };
         loop {
             text.block(BLOCK_BYTES, block)?;
@@ -201,7 +211,7 @@ impl<'a> Searcher<'a> {
         each: &mut impl FnMut(MatchedLine<'_>) -> bool,
     ) -> io::Result<()> {
         let read = AtomicU64::new(0);
-        let mut text = Text::new(file, &read)?;
+        let mut text = Text::new(file, &read, self.max_line)?;
         let mut position = 0;
         for piece in pieces {
             text.skip(piece.start - position, &mut self.block)?;

@@ -2,14 +2,12 @@
 //! reader within fixed memory.
 
 use crate::content::{self, Format};
-use memchr::memchr;
+use crate::lines::LineTooLong;
+use memchr::{memchr, memrchr};
 use std::fs::File;
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-/// The length of the longest line that is read. A line has to fit into memory.
-const MAX_LINE_BYTES: usize = 1 << 30;
 
 /// The number of bytes read at once.
 const READ_BYTES: usize = 1 << 16;
@@ -67,19 +65,25 @@ pub(crate) struct Text<'a> {
     pending_error: Option<io::Error>,
     /// Whether the file is compressed.
     pub compressed: bool,
+    /// The length of the longest line that is read, in bytes.
+    max_line: usize,
 }
 
 impl<'a> Text<'a> {
-    /// Opens the text of a file. `count` counts the bytes read from the file.
-    pub fn new(file: &'a File, count: &'a AtomicU64) -> io::Result<Text<'a>> {
+    /// Opens the text of a file, whose lines have at most `max_line` bytes. `count` counts the bytes
+    /// read from the file.
+    pub fn new(file: &'a File, count: &'a AtomicU64, max_line: usize) -> io::Result<Text<'a>> {
         let (format, reader) = content::decompressed(Counted { file, count })?;
         let compressed = matches!(format, Some(Format::Gzip | Format::Zstd));
-        Ok(Text { reader, rest: Vec::new(), pending_error: None, compressed })
+        Ok(Text { reader, rest: Vec::new(), pending_error: None, compressed, max_line })
     }
 
     /// Reads the next block: at least `least` bytes, up to the end of a line. The block is empty at
     /// the end of the text. It is shorter than `least` only there and before an error, which the
     /// next call returns.
+    ///
+    /// A line beyond `least` that is too long is an error, unless it has a zero byte and so is
+    /// binary: then the block ends after the last one, since no text is found across it.
     pub fn block(&mut self, least: usize, block: &mut Vec<u8>) -> io::Result<()> {
         block.clear();
         if let Some(error) = self.pending_error.take() {
@@ -88,26 +92,42 @@ impl<'a> Text<'a> {
         std::mem::swap(block, &mut self.rest);
         self.rest.clear();
         let mut seen = least.saturating_sub(1);
+        let mut line_start = memrchr(b'\n', block).map_or(0, |newline| newline + 1);
         loop {
             if let Some(end) = block.get(seen..).and_then(|new| memchr(b'\n', new)) {
-                self.rest.extend_from_slice(&block[seen + end + 1..]);
-                block.truncate(seen + end + 1);
+                self.split_off(block, seen + end + 1);
                 return Ok(());
             }
             seen = seen.max(block.len());
+            if block.len() >= least && block.len() - line_start > self.max_line {
+                let zero = memrchr(0, &block[line_start..]);
+                self.split_off(block, zero.map_or(line_start, |zero| line_start + zero + 1));
+                if zero.is_none() {
+                    self.rest.clear();
+                    self.pending_error = Some(LineTooLong { line: None, limit: self.max_line }.into());
+                }
+                return if block.is_empty() { self.block(least, block) } else { Ok(()) };
+            }
+            let read_from = block.len();
             match self.more(block) {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
-                // Do not return part of a line that is too long.
-                Err(pending_error) if block.is_empty() || block.len() >= MAX_LINE_BYTES => {
-                    return Err(pending_error);
-                }
+                Err(error) if block.is_empty() => return Err(error),
                 Err(error) => {
                     self.pending_error = Some(error);
                     return Ok(());
                 }
             }
+            if let Some(newline) = memrchr(b'\n', &block[read_from..]) {
+                line_start = read_from + newline + 1;
+            }
         }
+    }
+
+    /// Shortens a block to this length; the rest is the start of the next block.
+    fn split_off(&mut self, block: &mut Vec<u8>, length: usize) {
+        self.rest.extend_from_slice(&block[length..]);
+        block.truncate(length);
     }
 
     /// Returns whether the next call to [`Text::block`] fails.
@@ -122,8 +142,7 @@ impl<'a> Text<'a> {
         self.rest.clear();
         while (block.len() as u64) < length && self.more(block)? {}
         if block.len() as u64 > length {
-            self.rest.extend_from_slice(&block[length as usize..]);
-            block.truncate(length as usize);
+            self.split_off(block, length as usize);
         }
         Ok(())
     }
@@ -142,9 +161,6 @@ impl<'a> Text<'a> {
 
     fn more(&mut self, block: &mut Vec<u8>) -> io::Result<bool> {
         let start = block.len();
-        if start >= MAX_LINE_BYTES {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it has a line of more than 1 GiB"));
-        }
         block.resize(start + READ_BYTES, 0);
         loop {
             match self.reader.read(&mut block[start..]) {
@@ -175,6 +191,7 @@ impl Read for Counted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lines::MAX_LINE_BYTES;
     use proptest::prelude::*;
     use std::io::{Seek, Write};
 
@@ -189,7 +206,7 @@ mod tests {
             file.write_all(text.as_bytes()).unwrap();
             (&file).rewind().unwrap();
             let count = AtomicU64::new(0);
-            let mut reader = Text::new(&file, &count).unwrap();
+            let mut reader = Text::new(&file, &count, MAX_LINE_BYTES).unwrap();
             let (mut block, mut all, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
             loop {
                 reader.block(least, &mut block).unwrap();
@@ -204,7 +221,7 @@ mod tests {
             prop_assert_eq!(&all, text.as_bytes());
             prop_assert_eq!(count.load(Relaxed), text.len() as u64);
             (&file).rewind().unwrap();
-            let mut reader = Text::new(&file, &count).unwrap();
+            let mut reader = Text::new(&file, &count, MAX_LINE_BYTES).unwrap();
             let mut again = Vec::new();
             for length in lengths {
                 reader.exactly(length, &mut block).unwrap();
@@ -212,6 +229,45 @@ mod tests {
                 again.extend_from_slice(&block);
             }
             prop_assert_eq!(&again, text.as_bytes());
+        }
+    }
+    /// Returns the blocks of a text before its end or an error.
+    fn blocks(text: &[u8], least: usize, max_line: usize) -> (Vec<Vec<u8>>, Option<LineTooLong>) {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text).unwrap();
+        (&file).rewind().unwrap();
+        let count = AtomicU64::new(0);
+        let mut reader = Text::new(&file, &count, max_line).unwrap();
+        let (mut block, mut all) = (Vec::new(), Vec::new());
+        loop {
+            match reader.block(least, &mut block) {
+                Ok(()) if block.is_empty() => return (all, None),
+                Ok(()) => all.push(block.clone()),
+                Err(error) => return (all, Some(*LineTooLong::from_error(&error).unwrap())),
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_fails_after_the_lines_before_it() {
+        let limit = 3 * READ_BYTES;
+        let long = [b"one\ntwo\n", &vec![b'a'; limit + READ_BYTES][..], b"\nlast\n"].concat();
+        let error = LineTooLong { line: None, limit };
+        assert_eq!(blocks(&long, 5, limit), (vec![b"one\ntwo\n".to_vec()], Some(error)));
+        assert_eq!(blocks(&long, 100, limit), (vec![b"one\ntwo\n".to_vec()], Some(error)));
+        assert_eq!(blocks(&long[8..], 5, limit), (vec![], Some(error)));
+        let (all, error) = blocks(&long, 5, limit + READ_BYTES);
+        assert_eq!((all.concat() == long, error), (true, None));
+    }
+
+    #[test]
+    fn a_binary_file_without_lines_is_read_in_blocks() {
+        let limit = 2 * READ_BYTES;
+        for zeros in [&b"\0"[..], b"\0aaaa", &[0; 64]] {
+            let text = zeros.repeat(20 * READ_BYTES / zeros.len());
+            let (all, error) = blocks(&text, 1000, limit);
+            assert_eq!((all.concat() == text, error), (true, None));
+            assert!(all.len() > 5 && all.iter().all(|block| block.len() <= limit + 2 * READ_BYTES));
         }
     }
 }

@@ -227,6 +227,8 @@ use tile::TILE;
 /// part of the public API: anything here may change without notice.
 #[doc(hidden)]
 pub mod internals {
+    #[cfg(feature = "files")]
+    pub mod file_lock;
     pub mod hex;
     pub mod sync;
 

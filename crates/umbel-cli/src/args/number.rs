@@ -16,6 +16,14 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     parse(text, Unit::Bytes).map(|(value, _)| value)
 }
 
+/// Parses the length of a line in bytes, from 1 to 2 GiB: positions in lines are 32-bit numbers.
+pub fn line_bytes(text: &str) -> Result<usize, String> {
+    match bytes(text)? {
+        length @ 1..=0x8000_0000 => Ok(length as usize),
+        _ => Err("from 1 to 2GiB".to_string()),
+    }
+}
+
 /// Parses a number of bits, `1e6`, or of bytes with a unit, `64MiB`.
 pub fn bits(text: &str) -> Result<u64, String> {
     match parse(text, Unit::Bytes)? {
@@ -73,6 +81,11 @@ pub fn time(text: &str) -> Result<Duration, String> {
         Ok(Window::Keys(seconds)) => Ok(Duration::from_secs(seconds)),
         _ => Err("not a time above 0: write it as 500ms, 30s, 10m, 2h or 7d".to_string()),
     }
+}
+
+/// Parses a time to wait: `30s`, `10m`, or `0` for not at all.
+pub fn wait(text: &str) -> Result<Duration, String> {
+    if text == "0" { Ok(Duration::ZERO) } else { time(text) }
 }
 
 /// Parses one of the increments of a list.

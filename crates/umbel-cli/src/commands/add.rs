@@ -1,7 +1,7 @@
 //! `umbel add`: adds lines to a filter.
 
 use crate::args::headings;
-use crate::filters::{FileLock, ParallelFill, Secrets, check_not_fixed, check_plain, warn_if_overfull};
+use crate::filters::{LockArgs, ParallelFill, Secrets, check_not_fixed, check_plain, warn_if_overfull};
 use crate::input::KeyedInputArgs;
 use crate::pipeline::dedup;
 use crate::report::FilterReport;
@@ -33,6 +33,9 @@ pub struct Args {
     #[command(flatten)]
     secrets: Secrets,
 
+    #[command(flatten)]
+    lock: LockArgs,
+
     /// Print the lines that were not in the filter before
     #[arg(long, conflicts_with = "json", help_heading = headings::OUTPUT)]
     new: bool,
@@ -48,7 +51,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     args.input.check_not_output(&args.filter)?;
-    let lock = FileLock::acquire(&args.filter)?;
+    let lock = args.lock.lock(&args.filter)?;
     check_plain(&args.filter)?;
     let mut loaded = args.secrets.load(&args.filter, Category::Set)?;
     check_not_fixed(&args.filter, loaded.filter.kind())?;

@@ -2,6 +2,7 @@
 
 use crate::args::headings;
 use crate::documents::search::{Search, SearchOptions};
+use crate::input::LineLimit;
 use crate::terminal::output;
 use anyhow::{Result, bail};
 use std::fs;
@@ -67,6 +68,9 @@ pub struct Args {
     #[arg(short = 'F', long, hide = true, help_heading = headings::SEARCH)]
     fixed_strings: bool,
 
+    #[command(flatten)]
+    max_line: LineLimit,
+
     /// Print the number of each line before it
     #[arg(short = 'n', long, help_heading = headings::OUTPUT)]
     line_number: bool,
@@ -117,6 +121,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         quiet: args.quiet,
         max_count: args.max_count.unwrap_or(u64::MAX),
         binary_as_text: args.text,
+        max_line: args.max_line,
     };
     let mut search = Search::new(&pattern, options)?;
     for place in places {

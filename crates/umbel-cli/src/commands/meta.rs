@@ -2,7 +2,7 @@
 
 use crate::args::headings;
 use crate::args::meta::{self, entry};
-use crate::filters::FileLock;
+use crate::filters::LockArgs;
 use crate::system::signals;
 use crate::terminal::exit::found;
 use crate::terminal::output;
@@ -35,6 +35,9 @@ pub struct Args {
     #[arg(long, value_name = "NAME", help_heading = headings::FILTER)]
     unset: Vec<String>,
 
+    #[command(flatten)]
+    lock: LockArgs,
+
     /// Print all entries as JSON
     #[arg(long, conflicts_with_all = ["entries", "unset"], help_heading = headings::OUTPUT)]
     json: bool,
@@ -47,7 +50,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let set =
         args.entries.iter().map(|text| entry(text).map_err(|why| anyhow!("\"{text}\" sets nothing: {why}")));
     let set = meta::collect(&set.collect::<Result<Vec<_>>>()?)?;
-    let lock = FileLock::acquire(&args.filter)?;
+    let lock = args.lock.lock(&args.filter)?;
     signals::watch_mapped(&args.filter);
     let mut meta = file::inspect(&args.filter)?.meta;
     for name in &args.unset {

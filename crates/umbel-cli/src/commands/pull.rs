@@ -1,7 +1,7 @@
 //! `umbel pull`: fetches a filter from a server.
 
 use crate::args::headings;
-use crate::filters::{FileLock, check_writable};
+use crate::filters::{LockArgs, check_writable};
 use crate::remote::{
     self, Address, Client, ConnectionArgs, Interrupted, PIECE_BYTES, Unfinished, Value, command, refused,
 };
@@ -45,6 +45,9 @@ pub struct Args {
     force: bool,
 
     #[command(flatten)]
+    lock: LockArgs,
+
+    #[command(flatten)]
     connection: ConnectionArgs,
 }
 
@@ -64,7 +67,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         {
             // A command that is adding to the replaced file finishes first, and does not undo this.
             let lock = args.force && args.output.is_file();
-            let _lock = if lock { Some(FileLock::acquire(&args.output)?) } else { None };
+            let _lock = if lock { Some(args.lock.lock(&args.output)?) } else { None };
             part.persist(&args.output, args.force)?;
             report(&args.output, &examined);
             return Ok(ExitCode::SUCCESS);

@@ -2,7 +2,7 @@
 
 use crate::args::headings;
 use crate::args::names::kinds_with;
-use crate::filters::{FileLock, Secrets, check_category, check_plain};
+use crate::filters::{LockArgs, Secrets, check_category, check_plain};
 use crate::input::KeyedInputArgs;
 use crate::pipeline;
 use crate::terminal::exit::NOT_FOUND;
@@ -41,6 +41,9 @@ pub struct Args {
     #[command(flatten)]
     secrets: Secrets,
 
+    #[command(flatten)]
+    lock: LockArgs,
+
     /// Do not print the lines that could not be removed
     #[arg(short, long, help_heading = headings::OUTPUT)]
     quiet: bool,
@@ -76,7 +79,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             kinds_with(|can| can.remove)
         );
     }
-    let lock = FileLock::acquire(&args.filter)?;
+    let lock = args.lock.lock(&args.filter)?;
     let loaded = args.secrets.load(&args.filter, Category::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;

@@ -3,9 +3,10 @@
 use crate::args::{headings, number};
 use crate::filters::sketches::{SketchArgs, SketchInputs};
 use crate::pipeline;
+use crate::report::size;
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, warn};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -58,6 +59,13 @@ pub struct Args {
 /// The default parameter k of the sketch, which has up to 2k counters.
 const DEFAULT_COUNTERS: u64 = 1 << 16;
 
+/// The memory that counted lines may take, unless there are more than [`LINE_BYTES`] for each of
+/// them.
+const MAX_COUNTED_BYTES: u64 = 256 << 20;
+
+/// The length of a line for which there is always memory.
+const LINE_BYTES: u64 = 1 << 10;
+
 /// The answer, by the names that scripts rely on.
 #[derive(Serialize)]
 struct TopReport {
@@ -87,12 +95,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(lines) = &inputs.lines {
         // Which counters are dropped depends on the order of the lines, so they are counted in the
         // order of the input.
+        let most = MAX_COUNTED_BYTES.max(frequent.k().saturating_mul(2 * LINE_BYTES));
+        let mut unchecked = 0;
         pipeline::run(
             lines.open()?,
             lines.threads(),
             |_, records| Ok(records.to_keys()?),
             |keys, _| {
                 frequent.insert_batch(&keys.keys()?);
+                unchecked += keys.total_bytes();
+                if unchecked > most / 4 {
+                    unchecked = 0;
+                    check_memory(&frequent, most)?;
+                }
                 Ok(ControlFlow::Continue(()))
             },
         )?;
@@ -114,6 +129,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     Ok(found(!top.is_empty()))
+}
+
+/// Fails if the counted lines, which are held in memory, take more than `most` bytes.
+fn check_memory(frequent: &Frequent, most: u64) -> Result<()> {
+    let held: u64 = frequent.items().iter().map(|item| item.key.len() as u64).sum();
+    if held > most {
+        bail!(
+            "the lines that are counted take more than {}: give a larger --error, or choose a shorter key with -F",
+            size(most)
+        );
+    }
+    Ok(())
 }
 
 impl Args {

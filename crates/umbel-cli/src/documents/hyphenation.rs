@@ -1,10 +1,9 @@
 //! Hyphenators with exceptions of one's own, and the reads of the list that they saved.
 
-use crate::input::{name, open_bytes};
+use crate::input::{name, read_whole};
 use crate::report::{Rows, percent, size};
 use crate::terminal::output;
 use anyhow::{Context, Result, anyhow};
-use std::io::Read;
 use std::path::PathBuf;
 use umbel_text::hyphenation::{Counts, Hyphenator, Language};
 
@@ -12,9 +11,7 @@ use umbel_text::hyphenation::{Counts, Hyphenator, Language};
 pub fn open_hyphenator(language: Language, exceptions: &[PathBuf]) -> Result<Hyphenator> {
     let mut hyphenator = Hyphenator::new(language)?;
     for path in exceptions {
-        let mut bytes = Vec::new();
-        open_bytes(path)?.read_to_end(&mut bytes).with_context(|| format!("cannot read {}", name(path)))?;
-        let text = String::from_utf8(bytes)
+        let text = String::from_utf8(read_whole(path)?)
             .map_err(|_| anyhow!("{} is not UTF-8: it should have one word per line", name(path)))?;
         hyphenator.add_exceptions(&text).with_context(|| name(path))?;
     }

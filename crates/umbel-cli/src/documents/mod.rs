@@ -8,6 +8,7 @@ pub mod spelling;
 pub mod vaults;
 pub mod word_lists;
 
+use crate::input::max_line_hint;
 use crate::terminal::output;
 use std::io;
 use std::path::PathBuf;
@@ -15,6 +16,6 @@ use std::path::PathBuf;
 /// Reports files that could not be read, as grep does; the others are processed all the same.
 pub fn report_unreadable(failed: &[(PathBuf, io::Error)]) {
     for (path, error) in failed {
-        output::error(format_args!("{}: {error}", path.display()));
+        output::error(format_args!("{}: {error}{}", path.display(), max_line_hint(error)));
     }
 }

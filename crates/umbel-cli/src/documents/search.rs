@@ -2,7 +2,7 @@
 //! output in order.
 
 use super::report_unreadable;
-use crate::input;
+use crate::input::{self, LineLimit};
 use crate::terminal::exit::{FAILED, NOT_FOUND};
 use crate::terminal::output::{self, Out};
 use anyhow::Result;
@@ -12,6 +12,7 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use umbel_text::index::{Part, Selected, Selection};
+use umbel_text::lines::LineTooLong;
 use umbel_text::search::{Pattern, Searcher};
 
 /// Larger files are searched one at a time, and their lines are printed as they are found.
@@ -20,9 +21,9 @@ const MAX_PARALLEL_FILE_BYTES: u64 = 16 << 20;
 /// The number of small files that are searched in parallel before their output is printed.
 const FILES_PER_BATCH: usize = 256;
 
-/// The maximum output of a file that is held in memory. A file with more is searched again, and its
-/// lines are printed as they are found.
-const MAX_HELD_OUTPUT_BYTES: usize = 1 << 20;
+/// The maximum output of a file, and the longest line, that is held in memory by each of several
+/// threads. A file with more is searched again alone, and its lines are printed as they are found.
+const MAX_HELD_BYTES: usize = 1 << 20;
 
 /// The output for a matching file.
 #[derive(Clone, Copy)]
@@ -41,6 +42,8 @@ pub struct SearchOptions {
     pub max_count: u64,
     /// Print the lines of binary files.
     pub binary_as_text: bool,
+    /// The length of the longest line.
+    pub max_line: LineLimit,
 }
 
 /// A number of files and their bytes.
@@ -124,19 +127,25 @@ impl<'a> Search<'a> {
     /// Searches small files in parallel and prints their output in order.
     fn search_batch(&mut self, batch: &[&Selected]) -> Result<()> {
         let (pattern, options) = (self.pattern, self.options);
+        // Where a binary file is cut can be seen if it is printed as text.
+        let max_line = options.max_line.bytes();
+        let max_line = if options.binary_as_text { max_line } else { max_line.min(MAX_HELD_BYTES) };
         let search = |file: &&Selected| {
-            let mut output = Vec::new();
-            let result = search_file(pattern, options, file, |line| {
-                output.extend_from_slice(line);
-                output.len() < MAX_HELD_OUTPUT_BYTES
+            let (mut output, mut fits) = (Vec::new(), true);
+            let result = search_file(pattern, options, max_line, file, |line| {
+                fits = output.len() + line.len() < MAX_HELD_BYTES;
+                if fits {
+                    output.extend_from_slice(line);
+                }
+                fits
             });
-            FileResult { output, ..result }
+            let is_long =
+                result.failed.as_ref().is_some_and(|error| LineTooLong::from_error(error).is_some());
+            (fits && !is_long).then_some(FileResult { output, ..result })
         };
-        let results: Vec<FileResult> = batch.par_iter().with_min_len(16).map(search).collect();
-        for (file, mut result) in batch.iter().zip(results) {
-            if result.output.len() >= MAX_HELD_OUTPUT_BYTES {
-                result = self.search_and_print(file)?;
-            }
+        let results: Vec<_> = batch.par_iter().with_min_len(16).map(search).collect();
+        for (file, result) in batch.iter().zip(results) {
+            let result = result.map_or_else(|| self.search_and_print(file), Ok)?;
             self.add(file, result)?;
         }
         Ok(())
@@ -146,7 +155,7 @@ impl<'a> Search<'a> {
     fn search_and_print(&mut self, file: &Selected) -> Result<FileResult> {
         let mut written = Ok(());
         let out = &mut self.out;
-        let result = search_file(self.pattern, self.options, file, |line| {
+        let result = search_file(self.pattern, self.options, self.options.max_line.bytes(), file, |line| {
             written = out.write(line, false);
             written.is_ok()
         });
@@ -202,12 +211,14 @@ impl<'a> Search<'a> {
 fn search_file(
     pattern: &Pattern,
     options: SearchOptions,
+    max_line: usize,
     file: &Selected,
     mut print: impl FnMut(&[u8]) -> bool,
 ) -> FileResult {
-    let SearchOptions { with_names, line_numbers, names_only, count, quiet, max_count, binary_as_text } =
-        options;
-    let mut searcher = Searcher::new(pattern).numbers(line_numbers);
+    let SearchOptions {
+        with_names, line_numbers, names_only, count, quiet, max_count, binary_as_text, ..
+    } = options;
+    let mut searcher = Searcher::new(pattern).numbers(line_numbers).max_line(max_line);
     let prints_lines = !(quiet || count || names_only);
     let name = file.name();
     let name = name.as_os_str().as_bytes();

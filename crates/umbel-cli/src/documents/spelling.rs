@@ -1,14 +1,14 @@
 //! Texts checked against a dictionary: unknown words are printed with suggestions.
 
 use crate::filters::Secrets;
-use crate::input::{is_filter, is_stdin, name, open_bytes, plain_name};
+use crate::input::{is_filter, is_stdin, name, open_bytes, plain_name, read_whole};
 use crate::report::{Rows, percent, printable, size};
 use crate::system::signals;
 use crate::terminal::output::{self, Out};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::collections::HashMap;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use umbel::any::Stored;
@@ -24,6 +24,9 @@ const MAX_SUGGESTIONS: usize = 5;
 
 /// The maximum number of unknown words whose suggestions are remembered.
 const MAX_REMEMBERED_WORDS: usize = 1 << 16;
+
+/// The length of the longest word that is remembered.
+const MAX_REMEMBERED_BYTES: usize = 1 << 10;
 
 /// Opens the dictionary of a language, a list of words or a filter, together with added lists of
 /// words.
@@ -73,8 +76,7 @@ pub fn open_dictionary(
 
 /// Reads a list of words, decompressed.
 fn read_words(path: &Path) -> Result<Vec<u8>> {
-    let mut words = Vec::new();
-    open_bytes(path)?.read_to_end(&mut words).with_context(|| format!("cannot read {}", name(path)))?;
+    let words = read_whole(path)?;
     if content::format(&words) == Some(Format::Filter) {
         bail!("{} is a filter, and no list of words: give it to --lang, as a file as it is", name(path));
     }
@@ -194,7 +196,8 @@ impl<'a> Checker<'a> {
         self.counts.tried += tried;
         self.counts.list_reads += read;
         // With --once all words have to be remembered.
-        if self.suggested.len() < MAX_REMEMBERED_WORDS || self.options.once {
+        let fits = self.suggested.len() < MAX_REMEMBERED_WORDS || self.options.once;
+        if fits && word.len() <= MAX_REMEMBERED_BYTES {
             self.suggested.insert(word.to_owned(), words.clone());
         }
         words

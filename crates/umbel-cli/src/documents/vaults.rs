@@ -2,7 +2,7 @@
 //! reports of them.
 
 use crate::args::headings;
-use crate::filters::FileLock;
+use crate::filters::{FileLock, LockArgs};
 use crate::input::{is_stdin, name, open_raw};
 use crate::report::printable;
 use crate::terminal::exit::{FAILED, NOT_FOUND};
@@ -81,8 +81,8 @@ impl PassphraseArgs {
 }
 
 /// Locks a vault for changes until the lock is dropped.
-pub fn lock_vault(folder: &Path) -> Result<FileLock> {
-    FileLock::acquire(&Vault::header_path(folder))
+pub fn lock_vault(folder: &Path, lock: LockArgs) -> Result<FileLock> {
+    lock.lock(&Vault::header_path(folder))
 }
 
 /// Reads the first line of a file, which may lack its end. In a pipe, the bytes after it are left

@@ -3,7 +3,7 @@
 
 use super::{check_category, check_writable, explain_exists};
 use crate::args::headings;
-use crate::input::{check_not_output, name, open_raw, open_whole_lines};
+use crate::input::{LineLimit, check_not_output, name, open_raw, open_whole_lines};
 use crate::pipeline;
 use anyhow::{Context, Result, bail};
 use std::io::Read;
@@ -83,11 +83,11 @@ pub fn load_public(path: &Path) -> Result<AnyCount> {
 }
 
 /// Reads a list of keys, one in each line.
-pub fn read_universe(path: &Path, shape: &PublicShape) -> Result<Universe> {
+pub fn read_universe(path: &Path, shape: &PublicShape, max_line: LineLimit) -> Result<Universe> {
     let mut keys: Vec<HashedKey> = Vec::new();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     pipeline::run(
-        open_whole_lines(&[path.to_owned()])?,
+        open_whole_lines(&[path.to_owned()], max_line)?,
         threads,
         |_, records| {
             let lines = (0..records.key_count()).map(|line| records.record(line).1);

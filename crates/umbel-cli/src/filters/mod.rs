@@ -2,7 +2,7 @@
 //!
 //! [`Secrets`] opens filters; [`HashArgs`], [`SizeArgs`], [`KindOptionArgs`] and [`budget`] plan
 //! new ones; [`SetBuilder`], [`ParallelFill`] and [`construct`] put keys into them; [`SaveArgs`] and
-//! [`Target`] write them, and [`FileLock`] keeps other processes out meanwhile.
+//! [`Target`] write them, and [`LockArgs`] keep other processes out meanwhile.
 
 pub mod budget;
 mod build;
@@ -31,7 +31,7 @@ pub use group::FilterGroup;
 pub use hash_args::HashArgs;
 pub use kind_options::{CellScheme, KindOptionArgs, MultisetArgs, default_rate, window_keys};
 pub use literature::LiteratureBuilder;
-pub use lock::FileLock;
+pub use lock::{FileLock, LockArgs};
 pub use messages::{MessageTarget, load_public, read_message, read_universe};
 pub use open::{
     check_category, check_not_fixed, check_plain, check_same_form, check_whole, sketch_command, wrong_kind,

@@ -1,7 +1,7 @@
 //! Sketches of lines: saved ones are recognised among the inputs, united with the lines, and saved
 //! again.
 
-use super::{Secrets, Target, wrong_kind};
+use super::{LockArgs, Secrets, Target, wrong_kind};
 use crate::args::headings;
 use crate::input::{InputArgs, plain_name};
 use anyhow::{Context, Result, bail};
@@ -27,6 +27,9 @@ pub struct SketchArgs {
     /// Replace FILE if it exists
     #[arg(short, long, requires = "output", help_heading = headings::OUTPUT)]
     force: bool,
+
+    #[command(flatten)]
+    lock: LockArgs,
 
     /// Print the result as JSON
     #[arg(long, help_heading = headings::OUTPUT)]
@@ -83,7 +86,7 @@ impl SketchArgs {
         if self.output.as_deref() == Some(Path::new("-")) {
             bail!("the answer goes to standard output: name a file with -o");
         }
-        Ok(self.output.clone().map(|path| Target::file(path, self.force)))
+        Ok(self.output.clone().map(|path| Target::file(path, self.force, self.lock)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where a new filter goes: a file that is replaced only on request, or standard output.
 
-use super::{FileLock, Secrets};
+use super::{LockArgs, Secrets};
 use crate::args::headings;
 use crate::input::check_not_output;
 use crate::terminal::output;
@@ -22,12 +22,15 @@ pub struct Target {
     /// Replace FILE if it exists
     #[arg(short, long, help_heading = headings::OUTPUT)]
     force: bool,
+
+    #[command(flatten)]
+    lock: LockArgs,
 }
 
 impl Target {
     /// Returns the target that is this file; with `force` an existing file is replaced.
-    pub fn file(path: PathBuf, force: bool) -> Target {
-        Target { output: Some(path), force }
+    pub fn file(path: PathBuf, force: bool, lock: LockArgs) -> Target {
+        Target { output: Some(path), force, lock }
     }
 
     /// Returns the path of the file; `None` for standard output.
@@ -61,7 +64,7 @@ impl Target {
                 .context(output::WRITE_FAILED);
         };
         // Wait for a process that is adding to the old file, which would otherwise undo this.
-        let _lock = if self.force && path.is_file() { Some(FileLock::acquire(path)?) } else { None };
+        let _lock = if self.force && path.is_file() { Some(self.lock.lock(path)?) } else { None };
         file::save(path, filter, &Options { create_new: !self.force, ..options })
             .map_err(|error| explain_exists(error, path))
     }

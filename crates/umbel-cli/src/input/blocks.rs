@@ -2,9 +2,10 @@
 
 use super::csv::RecordSplitter;
 use super::key_spec::KeySpec;
+use super::line_limit::LongLine;
 use super::source::{self, Source};
 use crate::report::printable;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use memchr::{memchr, memrchr};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -18,9 +19,8 @@ const BLOCK_BYTES: usize = 256 << 10;
 /// The signature at the start of some UTF-8 texts.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The longest record. Positions in a block are 32-bit numbers, and lower case may be longer than
-/// the original.
-const MAX_RECORD_BYTES: usize = 1 << 31;
+/// The length from which a block is large: at least one of its lines is unusually long.
+const LARGE_BLOCK_BYTES: usize = 4 * BLOCK_BYTES;
 
 /// A reader of blocks from all inputs, one after the other.
 pub struct Blocks {
@@ -45,6 +45,8 @@ pub struct Blocks {
 
 struct OpenInput {
     source: Source,
+    /// The index of the input.
+    number: usize,
     /// An error to report after the records that were read before it.
     failure: Option<anyhow::Error>,
     /// The index of the key's field in this input; unknown until its header has been read.
@@ -80,7 +82,7 @@ impl Blocks {
     pub fn from_bytes(lines: Vec<u8>, key_spec: KeySpec) -> Blocks {
         let mut blocks = Blocks { opened: 1, total: Some(lines.len() as u64), ..Blocks::new(key_spec) };
         let source = Source::from_bytes(lines, Arc::clone(&blocks.read), Arc::clone(&blocks.stop));
-        blocks.current = Some(OpenInput { source, failure: None, field: None });
+        blocks.current = Some(OpenInput::new(source, 0));
         blocks
     }
 
@@ -126,7 +128,8 @@ impl Blocks {
     }
 
     /// Reads the next block; returns `false` at the end of the last input, or once the stop flag is
-    /// set.
+    /// set. Fails with [`LongLine`] if a record is longer than the limit; its number is counted from
+    /// the start of the block.
     ///
     /// A block may be empty: before the reader waits for more data, it returns a block that only
     /// reports `caught_up`. An error has a number in the order of blocks, and is the last one.
@@ -145,17 +148,19 @@ impl Blocks {
             if self.current.is_none() {
                 let Some(path) = self.inputs.front() else { return Ok(false) };
                 if !self.idle_reported && source::may_wait(path) {
-                    block.reset(&[])?;
+                    block.reset(&[], self.key_spec.max_line + 1)?;
+                    // No record of the next input has been read.
+                    block.input = self.opened.saturating_sub(1);
                     block.caught_up = true;
                     return Ok(self.number_block(block));
                 }
                 let source = Source::open(path, Arc::clone(&self.read), Arc::clone(&self.stop))?;
-                self.current = Some(OpenInput { source, failure: None, field: None });
+                self.current = Some(OpenInput::new(source, self.opened));
                 self.inputs.pop_front();
                 self.opened += 1;
             }
             let Some(current) = &mut self.current else { unreachable!("an input was just opened") };
-            block.input = self.opened - 1;
+            block.input = current.number;
             let more = current.fill(block, &mut self.carry, &self.key_spec, self.idle_reported)?;
             if !more {
                 self.current = None;
@@ -176,6 +181,10 @@ impl Blocks {
 }
 
 impl OpenInput {
+    fn new(source: Source, number: usize) -> OpenInput {
+        OpenInput { source, number, failure: None, field: None }
+    }
+
     /// Reads whole records into `block`, and the start of the next one into `carry`; returns
     /// `false` at the end of the input. Waits for the first record only if `idle_reported`.
     fn fill(
@@ -188,7 +197,11 @@ impl OpenInput {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
-        block.reset(carry)?;
+        let room = key_spec.max_line + 1;
+        block.reset(carry, room)?;
+        if carry.capacity() > LARGE_BLOCK_BYTES {
+            *carry = Vec::new();
+        }
         carry.clear();
         // `..whole` are whole records, and `..searched` has been searched for their ends.
         let (mut whole, mut searched, mut splitter) = (0, 0, RecordSplitter::default());
@@ -206,7 +219,10 @@ impl OpenInput {
                 if whole > 0 {
                     break true;
                 }
-                block.grow().with_context(|| format!("in {}", self.source.name()))?;
+                if block.len >= room {
+                    return Err(self.long_line(key_spec).into());
+                }
+                block.resize((2 * block.len).min(room))?;
             }
             if (whole > 0 || !idle_reported) && self.source.would_wait() {
                 block.caught_up = true;
@@ -244,6 +260,14 @@ impl OpenInput {
             self.read_header(block, key_spec)?;
         }
         Ok(more)
+    }
+
+    /// Returns the error of a record that is the first of its block, and longer than the limit.
+    fn long_line(&self, key_spec: &KeySpec) -> LongLine {
+        // The header is a line, but not a record.
+        let line = if key_spec.header && self.field.is_some() { 2 } else { 1 };
+        let name = self.source.name().to_string();
+        LongLine { name, input: self.number, line, csv: key_spec.csv, limit: key_spec.max_line }
     }
 
     fn read_header(&mut self, block: &mut Block, key_spec: &KeySpec) -> Result<()> {
@@ -291,25 +315,23 @@ impl Block {
         self.field
     }
 
-    fn reset(&mut self, carry: &[u8]) -> Result<()> {
+    /// Returns whether the block has an unusually long line, so that few such blocks should be in
+    /// memory at once.
+    pub fn is_large(&self) -> bool {
+        self.buffer.len() > LARGE_BLOCK_BYTES
+    }
+
+    /// Starts the block with `carry`, in a buffer of at most `room` bytes.
+    fn reset(&mut self, carry: &[u8], room: usize) -> Result<()> {
         // Release the memory of an unusually long line.
-        if self.buffer.len() > 4 * BLOCK_BYTES && carry.len() < BLOCK_BYTES {
+        if self.is_large() && carry.len() < BLOCK_BYTES {
             self.buffer = Vec::new();
         }
-        self.resize(BLOCK_BYTES.max(carry.len() + 1))?;
+        self.resize(BLOCK_BYTES.max(carry.len() + 1).min(room))?;
         self.buffer[..carry.len()].copy_from_slice(carry);
         (self.start, self.len, self.caught_up) = (0, carry.len(), false);
         self.ends.clear();
         Ok(())
-    }
-
-    fn grow(&mut self) -> Result<()> {
-        if self.buffer.len() >= MAX_RECORD_BYTES {
-            bail!(
-                "a line is longer than 2 GiB: are these lines? See -0 and -d for other ways to separate keys"
-            );
-        }
-        self.resize(2 * self.buffer.len())
     }
 
     fn resize(&mut self, len: usize) -> Result<()> {

@@ -5,6 +5,7 @@ use anyhow::{Result, bail};
 use bstr::ByteSlice;
 use memchr::memmem;
 use umbel::internals::hex;
+use umbel_text::lines::MAX_LINE_BYTES;
 
 /// How lines are split into records and fields, and which part of a record is the key.
 pub struct KeySpec {
@@ -17,6 +18,8 @@ pub struct KeySpec {
     pub trim: bool,
     pub lower: bool,
     pub hex: bool,
+    /// The length of the longest record in bytes, without its end.
+    pub max_line: usize,
 }
 
 /// The field that is the key.
@@ -48,6 +51,7 @@ impl KeySpec {
             trim: false,
             lower: false,
             hex: false,
+            max_line: MAX_LINE_BYTES,
         }
     }
 

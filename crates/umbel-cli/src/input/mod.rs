@@ -13,18 +13,20 @@ mod blocks;
 mod csv;
 mod key_spec;
 mod keys;
+mod line_limit;
 mod pairs;
 mod records;
 mod source;
 
 pub use blocks::{Block, Blocks};
 pub use keys::KeyedInputArgs;
+pub use line_limit::{LineLimit, LongLine, max_line_hint, read_failed};
 pub use pairs::PairArgs;
 pub use records::{OutputLines, Records, Scratch, Skipped};
 pub use source::{
     CountedReader, check_not_output, check_not_stdout, check_not_swapped, explain_swapped, is_filter,
-    is_output_file, is_stdin, may_wait, name, open_bytes, open_list, open_raw, plain_name, resolve,
-    total_len,
+    is_output_file, is_stdin, may_wait, name, open_bytes, open_list, open_raw, plain_name, read_whole,
+    resolve, total_len,
 };
 
 use crate::args::{headings, number};
@@ -83,14 +85,17 @@ pub struct InputArgs {
     #[arg(short = '0', long, help_heading = headings::INPUT)]
     null: bool,
 
+    #[command(flatten)]
+    max_line: LineLimit,
+
     /// Number of threads (default: all processors)
     #[arg(short = 'j', long, value_name = "N", value_parser = number::threads, help_heading = headings::INPUT)]
     threads: Option<usize>,
 }
 
 /// Opens files whose keys are whole lines.
-pub fn open_whole_lines(files: &[PathBuf]) -> Result<Blocks> {
-    Blocks::open(files, KeySpec::whole_line())
+pub fn open_whole_lines(files: &[PathBuf], max_line: LineLimit) -> Result<Blocks> {
+    Blocks::open(files, KeySpec { max_line: max_line.bytes(), ..KeySpec::whole_line() })
 }
 
 /// The bytes between two fields. (A type of its own, since clap takes a vector for a repeated
@@ -222,6 +227,7 @@ impl InputArgs {
             trim: self.trim,
             lower: self.lower,
             hex: self.hex,
+            max_line: self.max_line.bytes(),
         })
     }
 

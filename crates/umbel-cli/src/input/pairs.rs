@@ -1,6 +1,6 @@
 //! Lines that are a key and its value.
 
-use super::{InputArgs, Separator, separator};
+use super::{InputArgs, LineLimit, Separator, separator};
 use crate::args::{headings, number};
 use anyhow::Result;
 use clap::Args;
@@ -36,6 +36,9 @@ pub struct PairArgs {
     #[arg(short = '0', long, help_heading = headings::INPUT)]
     null: bool,
 
+    #[command(flatten)]
+    max_line: LineLimit,
+
     /// Number of threads (default: all processors)
     #[arg(short = 'j', long, value_name = "N", value_parser = number::threads, help_heading = headings::INPUT)]
     threads: Option<usize>,
@@ -56,6 +59,7 @@ impl PairArgs {
             trim: self.trim,
             lower: self.lower,
             hex: self.hex,
+            max_line: self.max_line,
             threads: self.threads,
         }
     }

@@ -38,6 +38,11 @@ impl ByteStrings {
         self.offsets.push(self.bytes.len() as u32);
     }
 
+    /// Returns the length of all strings together.
+    pub fn total_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// Returns the strings as a batch of keys.
     pub fn keys(&self) -> Result<Arena<'_, u32>> {
         Arena::new(&self.bytes, &self.offsets)

@@ -1,7 +1,7 @@
 //! One input: opened, decompressed, and polled if a read might wait. Checks of inputs and output
 //! before the work.
 
-use crate::report::escaped;
+use crate::report::{escaped, size};
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::{self, File, Metadata};
@@ -129,6 +129,24 @@ pub fn open_bytes(path: &Path) -> Result<impl Read + Send + use<>> {
     let file = open_raw(path)?;
     let (_, reader) = decompressed(file).with_context(|| format!("cannot read {}", name(path)))?;
     Ok(reader)
+}
+
+/// The length of the longest file that is read as a whole, after decompression.
+const MAX_WHOLE_BYTES: u64 = 64 << 20;
+
+/// Reads a whole file, such as a list of words, or standard input for `-`, and decompresses gzip and
+/// zstd. Fails if it is longer than [`MAX_WHOLE_BYTES`].
+pub fn read_whole(path: &Path) -> Result<Vec<u8>> {
+    let (name, mut bytes) = (name(path), Vec::new());
+    let reader = open_bytes(path)?;
+    reader
+        .take(MAX_WHOLE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read {name}"))?;
+    if bytes.len() as u64 > MAX_WHOLE_BYTES {
+        bail!("{name} is longer than {}, and has to fit into memory: divide it", size(MAX_WHOLE_BYTES));
+    }
+    Ok(bytes)
 }
 
 fn open_file(path: &Path) -> io::Result<File> {

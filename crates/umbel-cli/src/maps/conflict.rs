@@ -1,9 +1,10 @@
 //! The key that has two values: a map is built from digests, so the lines are searched again to
 //! name it.
 
-use super::pairs::{LineNumbers, line_name};
+use super::pairs::line_name;
 use crate::input::{InputArgs, PairArgs, Records};
 use crate::pipeline;
+use crate::pipeline::LineNumbers;
 use crate::report::printable;
 use anyhow::{Error, Result, anyhow};
 use std::ops::ControlFlow;

@@ -3,7 +3,7 @@
 use super::Values;
 use super::values::InvalidValue;
 use crate::input::{Blocks, InputArgs, PairArgs, Records};
-use crate::pipeline;
+use crate::pipeline::{self, LineNumbers};
 use crate::report::printable;
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
@@ -108,27 +108,6 @@ fn each_pair<'a>(
         }
     }
     no_key
-}
-
-/// Counts the lines of each input, to name a line in a message.
-#[derive(Default)]
-pub struct LineNumbers {
-    input: usize,
-    before: u64,
-    records: u64,
-}
-
-impl LineNumbers {
-    /// Moves on to the next block, which has this many records of this input.
-    pub fn next_block(&mut self, input: usize, records: usize) {
-        self.before = if input == self.input { self.before + self.records } else { 0 };
-        (self.input, self.records) = (input, records as u64);
-    }
-
-    /// Returns the input and the line number, from 1, of a record of the present block.
-    pub fn locate(&self, record: usize) -> (usize, u64) {
-        (self.input, self.before + record as u64 + 1)
-    }
 }
 
 /// Reads all pairs and passes them to `sink` in order, block by block, with the result of `also`

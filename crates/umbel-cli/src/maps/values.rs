@@ -2,6 +2,7 @@
 
 use super::pairs::PairBlock;
 use crate::args::number;
+use crate::input::read_whole;
 use crate::report::{printable, truncated};
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;
@@ -83,8 +84,7 @@ impl Values {
                 Values::Named(ValueNames::distinct(names.iter().map(String::as_bytes))?)
             }
             Some(ValueSpec::File(path)) => {
-                let text = std::fs::read(path)
-                    .with_context(|| format!("cannot read the values in {}", path.display()))?;
+                let text = read_whole(path).context("cannot use the list of values")?;
                 Values::Named(ValueNames::distinct(text.lines())?)
             }
             Some(ValueSpec::Integers(largest)) => Values::Integers(*largest),

@@ -1,6 +1,6 @@
 //! Files with an address in each line.
 
-use crate::input::{Records, open_whole_lines};
+use crate::input::{LineLimit, Records, open_whole_lines};
 use crate::pipeline;
 use crate::terminal::output::{Out, warn};
 use anyhow::Result;
@@ -54,13 +54,14 @@ fn parse_lines<'a, T>(
 /// Parses the lines of files, in order.
 fn read_all<T: Send>(
     files: &[PathBuf],
+    max_line: LineLimit,
     parse: impl Fn(&[u8]) -> umbel_net::Result<Option<T>> + Sync,
 ) -> Result<Vec<T>> {
     let (mut all, mut unread) = (Vec::new(), UnreadLines::default());
     // An empty list of files would be standard input.
     if !files.is_empty() {
         pipeline::run(
-            open_whole_lines(files)?,
+            open_whole_lines(files, max_line)?,
             threads(),
             |_, records| Ok(parse_lines(records, &parse)),
             |(more, lost), _| {
@@ -75,8 +76,8 @@ fn read_all<T: Send>(
 }
 
 /// Reads the entries of lists.
-pub fn read_lists(files: &[PathBuf]) -> Result<Vec<Entry>> {
-    let entries = read_all(files, entry)?;
+pub fn read_lists(files: &[PathBuf], max_line: LineLimit) -> Result<Vec<Entry>> {
+    let entries = read_all(files, max_line, entry)?;
     let cleared = entries.iter().filter(|entry| entry.cleared).count();
     if cleared > 0 {
         warn(format_args!("prefixes with bits behind their length, which were cleared: {cleared}"));
@@ -85,8 +86,8 @@ pub fn read_lists(files: &[PathBuf]) -> Result<Vec<Entry>> {
 }
 
 /// Reads the addresses in files.
-pub fn read_addresses(files: &[PathBuf]) -> Result<Vec<IpAddr>> {
-    read_all(files, address)
+pub fn read_addresses(files: &[PathBuf], max_line: LineLimit) -> Result<Vec<IpAddr>> {
+    read_all(files, max_line, address)
 }
 
 /// Returns the address at the start of a line, such as a line of a log.
@@ -102,11 +103,11 @@ fn address(line: &[u8]) -> umbel_net::Result<Option<IpAddr>> {
 }
 
 /// Prints the lines whose addresses are blocked; returns their number.
-pub fn print_blocked(list: &Blocklist, files: &[PathBuf]) -> Result<u64> {
+pub fn print_blocked(list: &Blocklist, files: &[PathBuf], max_line: LineLimit) -> Result<u64> {
     let mut out = Out::new(false)?;
     let (mut count, mut unread) = (0, UnreadLines::default());
     pipeline::run(
-        open_whole_lines(files)?.printing()?,
+        open_whole_lines(files, max_line)?.printing()?,
         threads(),
         |_, records| {
             let (found, unread) =

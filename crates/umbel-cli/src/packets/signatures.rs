@@ -1,12 +1,11 @@
 //! Signatures from a file, and how they are printed.
 
-use crate::input::{name, open_bytes};
+use crate::input::{name, read_whole};
 use crate::report::printable;
 use crate::terminal::output::warn;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use bstr::ByteSlice;
 use std::borrow::Cow;
-use std::io::Read;
 use std::path::Path;
 use umbel::internals::hex;
 use umbel_net::signatures::{MAX_LENGTH, Scanner};
@@ -14,8 +13,7 @@ use umbel_net::signatures::{MAX_LENGTH, Scanner};
 /// Reads the signatures of a file, one in each line, into a scanner. Empty lines are ignored.
 pub fn read(path: &Path, in_hex: bool) -> Result<Scanner> {
     let file = name(path);
-    let mut text = Vec::new();
-    open_bytes(path)?.read_to_end(&mut text).with_context(|| format!("cannot read {file}"))?;
+    let text = read_whole(path)?;
     let lines = text.lines_with_terminator().map(|line| line.strip_suffix(b"\n").unwrap_or(line));
     let mut signatures = Vec::new();
     for (line, number) in lines.zip(1u64..) {

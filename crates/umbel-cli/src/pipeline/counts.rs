@@ -1,8 +1,8 @@
-//! The numbers of records and keys read, and of records without a key.
+//! The numbers of records and keys read, of records without a key, and of the lines of each input.
 
-use crate::input::{Records, Skipped};
+use crate::input::{LongLine, Records, Skipped};
 use crate::terminal::output::warn;
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 
 /// The number of records and keys that were read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,5 +51,36 @@ impl InputCounts {
         }
         warn(format_args!("skipped {skipped} {lines} that {lack}; the first is line {first} of the input"));
         Ok(self)
+    }
+}
+
+/// Counts the lines of each input, to name a line in a message.
+#[derive(Default)]
+pub struct LineNumbers {
+    input: usize,
+    before: u64,
+    records: u64,
+}
+
+impl LineNumbers {
+    /// Moves on to the next block, which has this many records of this input.
+    pub fn next_block(&mut self, input: usize, records: usize) {
+        self.before = if input == self.input { self.before + self.records } else { 0 };
+        (self.input, self.records) = (input, records as u64);
+    }
+
+    /// Returns the input and the line number, from 1, of a record of the present block.
+    pub fn locate(&self, record: usize) -> (usize, u64) {
+        (self.input, self.before + record as u64 + 1)
+    }
+
+    /// Completes the error of a line that is too long, which comes after all blocks so far, with
+    /// the number of the line. Returns other errors unchanged.
+    pub fn complete(&self, error: Error) -> Error {
+        match error.downcast::<LongLine>() {
+            Ok(long) if long.input == self.input => long.after(self.before + self.records).into(),
+            Ok(long) => long.into(),
+            Err(error) => error,
+        }
     }
 }

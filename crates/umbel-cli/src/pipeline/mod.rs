@@ -13,7 +13,7 @@ mod select;
 mod unordered;
 
 pub use bit_runs::bit_runs;
-pub use counts::InputCounts;
+pub use counts::{InputCounts, LineNumbers};
 pub use select::Select;
 pub use unordered::{count_lines, run_unordered};
 
@@ -34,6 +34,9 @@ pub struct BlockInfo {
 
 /// Calls `work` for every block, with the number of the thread, and passes the results to `sink` in
 /// the order of the input, until the input ends or the sink breaks.
+///
+/// A block with an unusually long line is worked on when all blocks before it are done, and before
+/// the next one is read, so that memory is bounded by a few such lines for any number of threads.
 pub fn run<T: Send>(
     blocks: Blocks,
     threads: usize,
@@ -48,22 +51,32 @@ pub fn run<T: Send>(
     let worker = |thread: usize| {
         let _guard = order.guard();
         let (mut block, mut scratch) = (Block::default(), Scratch::default());
-        loop {
-            // Not in the match, where the lock would be held until a failure has had its turn.
-            let read = lock(&blocks).next(&mut block);
-            match read {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => return order.deliver(block.number, Err(error)),
-            }
+        let work_on = |block: &Block, scratch: &mut Scratch| {
             let info = BlockInfo { caught_up: block.caught_up };
-            let result = Records::new(&block, &key_spec, &mut scratch).map_err(anyhow::Error::from).and_then(
-                |records| {
-                    let counts = InputCounts::from_records(&records);
-                    Ok(BlockResult { result: work(thread, &records)?, counts, info })
-                },
-            );
-            order.deliver(block.number, result);
+            let records = Records::new(block, &key_spec, scratch)?;
+            let (input, counts) = (block.input, InputCounts::from_records(&records));
+            Ok(BlockResult { result: work(thread, &records)?, input, counts, info })
+        };
+        loop {
+            let mut reader = lock(&blocks);
+            match reader.next(&mut block) {
+                Ok(true) if block.is_large() => {
+                    order.await_turn(block.number);
+                    order.deliver(block.number, work_on(&block, &mut scratch));
+                    // Release the memory while no other thread can need as much.
+                    (block, scratch) = Default::default();
+                }
+                Ok(true) => {
+                    drop(reader);
+                    order.deliver(block.number, work_on(&block, &mut scratch));
+                }
+                Ok(false) => return,
+                Err(error) => {
+                    // A failure waits for its turn, and the other threads should not wait with it.
+                    drop(reader);
+                    return order.deliver(block.number, Err(error));
+                }
+            }
         }
     };
     std::thread::scope(|scope| {

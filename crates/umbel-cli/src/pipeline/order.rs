@@ -3,12 +3,12 @@
 //! A result that comes early is stored until its turn. A thread that is far ahead of the slowest
 //! one waits, so that memory stays bounded.
 
-use super::{BlockInfo, InputCounts};
+use super::{BlockInfo, InputCounts, LineNumbers};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use umbel::internals::sync::{into_inner, lock};
 
 /// The maximum lead of a thread over the slowest one, in blocks per thread.
@@ -17,6 +17,8 @@ const BLOCKS_AHEAD: u64 = 4;
 /// The result of a block.
 pub struct BlockResult<T> {
     pub result: T,
+    /// The index of the input that the block comes from.
+    pub input: usize,
     pub counts: InputCounts,
     pub info: BlockInfo,
 }
@@ -38,6 +40,7 @@ struct State<T, S> {
     early: BTreeMap<u64, Result<BlockResult<T>>>,
     sink: S,
     counts: InputCounts,
+    lines: LineNumbers,
     failure: Option<anyhow::Error>,
 }
 
@@ -45,22 +48,34 @@ impl<'a, T, S: FnMut(T, BlockInfo) -> Result<ControlFlow<()>>> InOrder<'a, T, S>
     /// Creates an order for results of this many threads; `stop` is set when the sink breaks or
     /// something fails.
     pub fn new(sink: S, threads: usize, stop: &'a AtomicBool) -> InOrder<'a, T, S> {
-        let (early, counts) = Default::default();
+        let (early, counts, lines) = Default::default();
         InOrder {
-            state: Mutex::new(State { next: 0, early, sink, counts, failure: None }),
+            state: Mutex::new(State { next: 0, early, sink, counts, lines, failure: None }),
             turned: Condvar::new(),
             stop,
-            window: BLOCKS_AHEAD * threads as u64,
+            window: BLOCKS_AHEAD * threads as u64 - 1,
         }
+    }
+
+    /// Waits until all blocks before this one have been delivered.
+    pub fn await_turn(&self, number: u64) {
+        drop(self.wait(number, 0));
+    }
+
+    /// Waits until a block is at most `ahead` blocks ahead of the current one, or the stop flag is
+    /// set.
+    fn wait(&self, number: u64, ahead: u64) -> MutexGuard<'_, State<T, S>> {
+        let mut state = lock(&self.state);
+        while number > state.next + ahead && !self.stop.load(Relaxed) {
+            state = self.turned.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state
     }
 
     /// Passes the result of a block to the sink when it is its turn. A failure waits for its turn
     /// too, so that the results of all blocks before it reach the sink.
     pub fn deliver(&self, number: u64, result: Result<BlockResult<T>>) {
-        let mut state = lock(&self.state);
-        while number >= state.next + self.window && !self.stop.load(Relaxed) {
-            state = self.turned.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        let mut state = self.wait(number, self.window);
         state.early.insert(number, result);
         let before = state.next;
         while !self.stop.load(Relaxed) {
@@ -68,6 +83,7 @@ impl<'a, T, S: FnMut(T, BlockInfo) -> Result<ControlFlow<()>>> InOrder<'a, T, S>
             let Some(result) = state.early.remove(&next) else { break };
             state.next += 1;
             let flow = result.and_then(|block| {
+                state.lines.next_block(block.input, block.counts.records as usize);
                 state.counts.add(block.counts);
                 (state.sink)(block.result, block.info)
             });
@@ -75,6 +91,7 @@ impl<'a, T, S: FnMut(T, BlockInfo) -> Result<ControlFlow<()>>> InOrder<'a, T, S>
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => self.stop.store(true, Relaxed),
                 Err(error) => {
+                    let error = state.lines.complete(error);
                     state.failure.get_or_insert(error);
                     self.stop.store(true, Relaxed);
                 }

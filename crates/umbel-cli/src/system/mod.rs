@@ -1,6 +1,7 @@
-//! The clock, the signals and the random numbers of the operating system.
+//! The clock, the locks, the signals and the random numbers of the operating system.
 
 pub mod clock;
+pub mod locks;
 pub mod signals;
 
 use anyhow::{Context, Result};

@@ -1,7 +1,9 @@
 //! Processes that change the same filter at the same time lose nothing.
 
 use crate::shell::{PROCESS_TIMEOUT, Process, Shell, lines};
+use std::fs::File;
 use std::io::Write;
+use std::time::Duration;
 use std::{fs, thread};
 
 const PROCESSES: u64 = 8;
@@ -108,4 +110,83 @@ fn other_changes_wait_until_lines_have_been_added() {
         assert_eq!(shell.pipe("check filter", "first\nsecond\nthird\n").ok().text(), members);
         assert_eq!(shell.run("meta filter").ok().text(), meta);
     }
+}
+
+#[test]
+fn a_reader_with_a_lock_does_not_block_changes_for_ever() {
+    let shell = Shell::new();
+    shell.write("keys", "a\nb\n");
+    shell.write("pairs", "a\t1\n");
+    shell.write("urls.txt", "evil.example\n");
+    shell.write("passphrase", "correct horse\n");
+    shell.allow("passphrase", 0o600);
+    fs::create_dir(shell.path("docs")).unwrap();
+    shell.write("docs/text", "word\n");
+    for command in [
+        "build -o filter keys",
+        "build -o copy keys",
+        "build --kind counting -o counting keys",
+        "map build --mutable -o map pairs",
+        "count build -o counts keys",
+        "distinct -o distinct keys",
+        "table put table pairs",
+        "index build docs",
+        "url build -o urls urls.txt",
+        "password build --unsealed -o weak keys",
+        "net block --state state --list keys",
+    ] {
+        shell.run(command);
+    }
+    shell.run("vault add --passphrase-file passphrase vault keys");
+    for (command, locked) in [
+        ("add filter keys", "filter"),
+        ("add --new filter keys", "filter"),
+        ("meta filter name=value", "filter"),
+        ("meta filter --unset name", "filter"),
+        ("build -f -o filter keys", "filter"),
+        ("union -f filter filter -o copy", "copy"),
+        ("intersect -f filter filter -o copy", "copy"),
+        ("remove counting keys", "counting"),
+        ("map set map pairs", "map"),
+        ("map build -f -o map pairs", "map"),
+        ("count add counts keys", "counts"),
+        ("count build -f -o counts keys", "counts"),
+        ("distinct -f -o distinct keys", "distinct"),
+        ("table put table pairs", "table/lock"),
+        ("table get table keys", "table/lock"),
+        ("table delete table keys", "table/lock"),
+        ("table scan table", "table/lock"),
+        ("table merge table", "table/lock"),
+        ("table stats table", "table/lock"),
+        ("index update docs.idx", "docs.idx"),
+        ("url build -f -o urls urls.txt", "urls"),
+        ("url build -f -o urls urls.txt", "."),
+        ("password add weak keys", "weak"),
+        ("vault add --passphrase-file passphrase vault pairs", "vault/vault"),
+        ("vault remove --passphrase-file passphrase vault keys", "vault/vault"),
+        ("net block --state state", "state"),
+    ] {
+        // Reading is all that this process may do with the file.
+        let reader = File::open(shell.path(locked)).unwrap_or_else(|error| panic!("{locked}: {error}"));
+        let before = shell.path(locked).is_file().then(|| shell.read(locked));
+        reader.lock().unwrap();
+        for (wait, says) in [("0", "--wait"), ("100ms", "was not released within 100ms")] {
+            let answer = shell.run(&format!("{command} --wait {wait}"));
+            answer.refused(&["is locked by", says]);
+            if fs::read_to_string("/proc/locks")
+                .is_ok_and(|locks| locks.contains(&format!(" {} ", std::process::id())))
+            {
+                answer.refused(&[&format!("process {} (", std::process::id())]);
+            }
+        }
+        assert!(before == shell.path(locked).is_file().then(|| shell.read(locked)), "{command}");
+        // If the lock is released in time, the command goes on.
+        let process = shell.start(&format!("{command} --wait 2m"));
+        thread::sleep(Duration::from_millis(20));
+        drop(reader);
+        let answer = process.finish();
+        assert!(matches!(answer.code, Some(0 | 1)), "{command}: {}", answer.stderr);
+    }
+    // The default is a limit too.
+    assert!(shell.run("add --help").ok().text().contains("[default: 30s]"));
 }

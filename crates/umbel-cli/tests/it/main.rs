@@ -54,6 +54,7 @@ mod lab_report;
 mod lab_trace;
 mod lab_words;
 mod locking;
+mod long_lines;
 mod manual;
 mod map;
 #[cfg(target_os = "linux")]
@@ -83,6 +84,7 @@ mod remote_hostile;
 mod remote_transport;
 mod secrets;
 mod shaping;
+mod short_reads;
 mod shortened;
 mod similar;
 mod spell;

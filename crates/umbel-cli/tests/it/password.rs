@@ -105,7 +105,7 @@ fn after_any_error_no_password_is_accepted() {
     check("password check weak.umbel --range weak.umbel", b"x\n", &["cannot be used with"]);
     check("password check .", b"x\n", &["."]);
     check("password check --range .", b"x\n", &["is a directory"]);
-    check("password check weak.umbel", &b"x".repeat(3 << 20), &["line 1 is longer than a megabyte"]);
+    check("password check weak.umbel", &b"x".repeat(3 << 20), &["line 1 is longer than 1 MiB"]);
     std::fs::remove_file(shell.path("weak.umbel.key")).unwrap();
     check("password check weak.umbel", b"x\n", &["built with a secret", "add its key file"]);
     let mut broken = shell.read("weak.umbel");

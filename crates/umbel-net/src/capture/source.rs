@@ -33,13 +33,28 @@ pub struct Source<'r> {
     ended: Option<Ended>,
 }
 
+/// A reader that reads again when a signal interrupts a read. A gzip decoder would take that for an
+/// error at the start of a file, and for the end of the file from then on.
+struct Uninterrupted<R>(R);
+
+impl<R: Read> Read for Uninterrupted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+}
+
 impl<'r> Source<'r> {
     /// Returns a source that decompresses the input if it begins like a gzip file.
     pub fn new(mut input: impl Read + Send + 'r) -> io::Result<Source<'r>> {
         let mut start = Vec::new();
         input.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut start)?;
         let compressed = start == GZIP_MAGIC;
-        let whole = Cursor::new(start).chain(input);
+        let whole = Uninterrupted(Cursor::new(start).chain(input));
         let input: Box<dyn Read + Send + 'r> = match compressed {
             true => Box::new(MultiGzDecoder::new(BufReader::with_capacity(CHUNK_BYTES, whole))),
             false => Box::new(whole),
@@ -126,7 +141,6 @@ impl<'r> Source<'r> {
         }
         let got = loop {
             match self.input.read(&mut self.buffer[self.ready.end..]) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => match error.kind() {
                     ErrorKind::UnexpectedEof => break self.end(Ended::Early),
                     // The decoder reports these kinds; the system does not.

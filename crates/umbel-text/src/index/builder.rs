@@ -11,6 +11,7 @@ use super::pages::PageWriter;
 use super::settings::{Settings, rung, rung_bits};
 use super::shelf::{WIDTH, column, shelve};
 use super::{HEADER_BYTES, Index, MAGIC, VERSION};
+use crate::lines::MAX_LINE_BYTES;
 use crate::stamp::Stamp;
 use crate::text::Text;
 use crate::walk::{FoundFile, identity, join, walk};
@@ -32,6 +33,10 @@ pub struct Options {
     pub create_new: bool,
     /// The number of bytes of files read so far.
     pub bytes: Arc<AtomicU64>,
+    /// The length of the longest line that is read, in bytes; `None` for
+    /// [`MAX_LINE_BYTES`](crate::lines::MAX_LINE_BYTES). A file with a longer line that is not
+    /// binary is not in the index.
+    pub max_line: Option<usize>,
 }
 
 /// The result of a build or an update.
@@ -59,8 +64,8 @@ pub struct BuildSummary {
 const BATCH_BYTES: u64 = 64 << 20;
 /// The number of files read at once.
 const BATCH_FILES: usize = 512;
-/// The number of blocks of one file held in memory at once.
-const BATCH_BLOCKS: usize = 8;
+/// The number of blocks of one file held in memory at once, unless they have long lines.
+const BATCH_BLOCKS: u64 = 8;
 /// The number of bytes of filters that wait in memory before a temporary file is used.
 const SPOOL_BYTES: usize = 256 << 20;
 
@@ -279,17 +284,18 @@ fn read(
 ) -> io::Result<(Entry, NewFilters)> {
     let file = File::open(path)?;
     let (stamp, settled) = Stamp::settled(&file)?;
-    let mut text = Text::new(&file, &options.bytes)?;
+    let mut text = Text::new(&file, &options.bytes, options.max_line.unwrap_or(MAX_LINE_BYTES))?;
     let mut new_filters = Vec::new();
     let (mut texts, mut binary) = (0, false);
     let mut ended = false;
     while !ended {
-        let mut blocks = Vec::new();
-        while !ended && blocks.len() < BATCH_BLOCKS {
+        let (mut blocks, mut held) = (Vec::new(), 0);
+        while !ended && held < BATCH_BLOCKS * settings.block {
             let mut block = Vec::new();
             text.block(settings.block as usize, &mut block)?;
             // A shorter block is the last one, unless an error follows it.
             ended = (block.len() as u64) < settings.block && !text.has_pending_error();
+            held += block.len() as u64;
             if !block.is_empty() {
                 binary = binary || memchr(0, &block).is_some();
                 texts += u32::from(!binary);

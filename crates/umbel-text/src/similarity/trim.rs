@@ -1,14 +1,18 @@
-//! Removes surplus attributes from tags.
+//! Removes surplus attributes from tags, and the rest of very long names, values and comments.
 //!
 //! The tokenizer compares each attribute of a tag with all others, so that some hundred thousand
-//! attributes would take minutes. This module removes all after the first few hundred before the
-//! tokenizer sees them. To find tags, it has to follow comments and the text of scripts and similar
+//! attributes would take minutes, and it holds each name, value and comment in memory. This module
+//! removes all attributes after the first few hundred, and all but the first bytes of the others,
+//! before the tokenizer sees them. To find them, it has to follow comments and the text of scripts and similar
 //! elements as the standard prescribes (WHATWG HTML, 13.2.5).
 
-use memchr::memchr;
+use memchr::memchr2;
 
 /// The maximum number of attributes of a tag.
 pub(super) const MAX_ATTRIBUTES: usize = 256;
+
+/// The length above which the rest of a name, a value, a comment or a character reference is removed.
+const MAX_PART_BYTES: usize = 64 << 10;
 
 /// Returns whether the contents of an element are text, even if they look like tags, until its end
 /// tag.
@@ -17,7 +21,7 @@ pub(super) fn is_raw(element: &str) -> bool {
     raw.contains(&element)
 }
 
-/// Removes surplus attributes from a page, piece by piece.
+/// Removes surplus attributes and long parts from a page, piece by piece.
 pub(super) struct Trim {
     at: At,
     most: usize,
@@ -29,12 +33,18 @@ pub(super) struct Trim {
     /// The current element, if its contents are text.
     raw: Option<String>,
     script: Script,
+    /// The length of the name, value, comment or reference so far.
+    part_bytes: usize,
+    /// Whether the rest of it is removed.
+    is_cut: bool,
 }
 
 /// The position in the page.
 #[derive(Clone, Copy, PartialEq)]
 enum At {
     Text,
+    /// In the letters and digits after `&`.
+    Reference,
     /// After `<`, `</`, `<!` and `<!-`.
     Open,
     EndOpen,
@@ -89,26 +99,36 @@ impl Trim {
             is_end: false,
             raw: None,
             script: Script::default(),
+            part_bytes: 0,
+            is_cut: false,
         }
     }
 
-    /// Returns the next piece of the page without surplus attributes.
+    /// Returns the next piece of the page without surplus attributes and long parts.
     pub fn piece(&mut self, text: &str) -> String {
         let bytes = text.as_bytes();
         let mut left = String::with_capacity(text.len());
         let (mut next, mut kept_to) = (0, 0);
         while let Some(&byte) = bytes.get(next) {
             let was_left_out = self.leaves_out();
-            if self.at == At::Text && self.script.depth == 0 && byte != b'<' {
-                next = memchr(b'<', &bytes[next..]).map_or(bytes.len(), |length| next + length);
+            if self.at == At::Text && self.script.depth == 0 && !matches!(byte, b'<' | b'&') {
+                next = memchr2(b'<', b'&', &bytes[next..]).map_or(bytes.len(), |length| next + length);
                 continue;
             }
+            let before = self.at;
             self.at = self.step(byte);
-            // Both cuts are at character boundaries: at the start of an attribute, and at the `>`
-            // that ends the tag.
+            self.count_part(before, byte);
+            // Both cuts are at character boundaries: at the start of an attribute or of a character
+            // of a long part, and at the byte that ends it, which is ASCII.
             match (was_left_out, self.leaves_out()) {
                 (false, true) => left.push_str(&text[kept_to..next]),
-                (true, false) => kept_to = next,
+                (true, false) => {
+                    if let At::Comment(_) = before {
+                        // The dashes before the `>` were removed.
+                        left.push_str("--");
+                    }
+                    kept_to = next;
+                }
                 _ => {}
             }
             next += 1;
@@ -121,11 +141,35 @@ impl Trim {
 
     /// Returns whether the current position is removed.
     fn leaves_out(&self) -> bool {
-        self.attributes > self.most
+        self.attributes > self.most || self.is_cut
+    }
+
+    /// Counts the byte that led to the current position.
+    fn count_part(&mut self, before: At, byte: u8) {
+        let goes_on = match self.at {
+            At::Comment(_) => matches!(before, At::Comment(_)),
+            At::Reference
+            | At::Bogus
+            | At::Name
+            | At::Attribute
+            | At::Value(_)
+            | At::RawEnd
+            | At::RawName => before == self.at,
+            _ => false,
+        };
+        self.part_bytes = if goes_on { self.part_bytes + 1 } else { 0 };
+        let starts_character = byte & 0xc0 != 0x80;
+        self.is_cut = goes_on && (self.is_cut || self.part_bytes > MAX_PART_BYTES && starts_character);
     }
 
     fn step(&mut self, byte: u8) -> At {
         match self.at {
+            At::Text if byte == b'&' && self.script.depth == 0 => At::Reference,
+            At::Reference if byte.is_ascii_alphanumeric() => At::Reference,
+            At::Reference => {
+                self.at = At::Text;
+                self.step(byte)
+            }
             At::Text if self.raw.is_some() => self.raw(byte),
             At::Text if byte == b'<' => At::Open,
             At::Text => At::Text,
@@ -328,6 +372,53 @@ mod tests {
         }
         tokenizer.end();
         tokenizer.sink.0.take()
+    }
+
+    #[test]
+    fn long_parts_end_where_they_ended_before() {
+        let end = |part: &str| part.repeat(2 * MAX_PART_BYTES / part.len());
+        for part in ["x", "-x", "é", "--é!", "x--!"] {
+            let long = end(part);
+            let parts = [
+                format!("<!--{long}-->"),
+                format!("<!--{long}--!>"),
+                format!("<!--{long}--->"),
+                format!("<!doctype {long}>"),
+                format!("<?{long}>"),
+                format!("</{long}>"),
+                format!("<p {long}=1>"),
+                format!("<p {long}>"),
+                format!("<p a='{long}'>"),
+                format!("<p a=\"{long}\" b=c>"),
+                format!("<p a={long}>"),
+                format!("<title></{long}</title>"),
+                format!("<script><!--<script></{long}--></script>"),
+                format!("<x{long}></x{long}>"),
+            ];
+            for page in parts {
+                let page = format!("before<b>{page}<i>after</i> the end");
+                for length in [page.len(), 1 << 10] {
+                    let mut trim = Trim::new(MAX_ATTRIBUTES);
+                    let pieces = page.as_bytes().chunks(length).map(String::from_utf8_lossy);
+                    if part.contains('é') && length < page.len() {
+                        continue;
+                    }
+                    let trimmed: Vec<String> = pieces.map(|piece| trim.piece(&piece)).collect();
+                    let start: String = page.chars().take(30).collect();
+                    assert!(trimmed.concat().len() < page.len() - MAX_PART_BYTES / 2, "{start}");
+                    let texts = |pieces: &[String]| {
+                        let visible = |(text, tag): (String, Option<Tag>)| {
+                            (text.len() < 1000).then_some((text, tag.is_some()))
+                        };
+                        seen(pieces).into_iter().map(visible).collect::<Vec<_>>()
+                    };
+                    assert_eq!(texts(&trimmed), texts(&[page.clone()]), "{start}");
+                }
+            }
+        }
+        let mut trim = Trim::new(MAX_ATTRIBUTES);
+        let reference = trim.piece(&format!("&{};<p>x", end("z")));
+        assert!(reference.len() < MAX_PART_BYTES + 100 && reference.ends_with("z;<p>x"));
     }
 
     const PARTS: [&str; 44] = [

@@ -3,9 +3,11 @@
 use super::log::{self, Start};
 use super::slot::{MAX_FLUSHES, Span};
 use crate::{Error, Result};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use umbel::internals::file_lock::{FileLockKind, lock_within};
 
 const LOCK: &str = "lock";
 const COUNTS: &str = "counts";
@@ -79,38 +81,30 @@ impl StoreFiles {
     }
 }
 
+/// Returns the path of the file with the lock on a store.
+pub fn lock_path(folder: &Path) -> PathBuf {
+    folder.join(LOCK)
+}
+
 /// Locks a store for one process that writes.
-pub(super) fn lock(folder: &Path, wait: bool) -> Result<File> {
-    let path = folder.join(LOCK);
+pub(super) fn lock(folder: &Path, wait: Duration) -> Result<File> {
+    let path = lock_path(folder);
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(Error::io(&path, "open"))?;
-    match wait {
-        true => file.lock().map_err(Error::io(&path, "lock"))?,
-        false => file.try_lock().map_err(refused(&path))?,
-    }
+    lock_within(&file, FileLockKind::Exclusive, wait).map_err(Error::lock(&path))?;
     Ok(file)
 }
 
 /// Locks a store for processes that read. Creates no file: a store without one, such as a copy, is
 /// not locked.
-pub(super) fn lock_shared(folder: &Path, wait: bool) -> Result<Option<File>> {
-    let path = folder.join(LOCK);
+pub(super) fn lock_shared(folder: &Path, wait: Duration) -> Result<Option<File>> {
+    let path = lock_path(folder);
     let file = match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file.map_err(Error::io(&path, "open"))?,
     };
-    match wait {
-        true => file.lock_shared().map_err(Error::io(&path, "lock"))?,
-        false => file.try_lock_shared().map_err(refused(&path))?,
-    }
+    lock_within(&file, FileLockKind::Shared, wait).map_err(Error::lock(&path))?;
     Ok(Some(file))
-}
-
-fn refused(path: &Path) -> impl FnOnce(TryLockError) -> Error {
-    move |error| match error {
-        TryLockError::Error(source) => Error::io(path, "lock")(source),
-        TryLockError::WouldBlock => Error::Locked { path: path.to_owned() },
-    }
 }
 
 pub(super) fn log_path(folder: &Path, number: u64) -> PathBuf {

@@ -96,6 +96,7 @@ mod table;
 
 pub use changes::{Changes, MAX_KEY, MAX_VALUE};
 pub use counts::Counts;
+pub use folder::lock_path;
 pub use reader::Reader;
 pub use share::share;
 pub use store::Store;
@@ -103,6 +104,7 @@ pub use store::Store;
 use crate::Result;
 use slot::Span;
 use std::path::PathBuf;
+use std::time::Duration;
 use umbel::Hasher;
 
 /// The options of a store.
@@ -114,8 +116,8 @@ pub struct Options {
     pub memory: usize,
     /// The hash of the filters. A keyed hash prevents crafted keys that all filters let pass.
     pub hasher: Hasher,
-    /// Whether to wait for another process that has the store open, instead of failing.
-    pub wait: bool,
+    /// How long to wait for another process that has the store open, before failing.
+    pub wait: Duration,
 }
 
 impl Options {
@@ -129,7 +131,7 @@ impl Options {
 impl Default for Options {
     /// Returns a rate of 1 %, 4 MiB of memory, and the fast hash, without waiting.
     fn default() -> Options {
-        Options { rate: 0.01, memory: 4 << 20, hasher: Hasher::default(), wait: false }
+        Options { rate: 0.01, memory: 4 << 20, hasher: Hasher::default(), wait: Duration::ZERO }
     }
 }
 

@@ -16,6 +16,7 @@ use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use umbel::file::{self, Placing};
+use umbel::internals::file_lock::FileLockKind;
 
 /// The file with the vault's sealed key.
 const HEADER: &str = "vault";
@@ -274,7 +275,7 @@ impl Vault {
             if !others.is_empty() {
                 // Flush before taking the lock, since flushing takes long.
                 file.sync_all().map_err(failed())?;
-                locked = self.server.listing(File::lock);
+                locked = self.server.listing(FileLockKind::Exclusive)?;
             }
             Ok(())
         })?;

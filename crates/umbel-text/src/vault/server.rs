@@ -8,14 +8,20 @@ use super::zidx::{Id, Trapdoor};
 use crate::{Error, Result};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use umbel::internals::file_lock::{FileLockKind, lock_within};
 
 /// The extension of a document's file.
 pub(super) const EXTENSION: &str = "doc";
 
 /// The maximum number of times a directory is listed because documents have disappeared.
 const MAX_LISTINGS: usize = 100;
+
+/// Time limit for another process to release the lock on the directory, which it needs for a moment
+/// only.
+const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A directory of documents that the server cannot read.
 #[derive(Clone, Debug)]
@@ -72,7 +78,7 @@ impl Server {
         let mut ids = Vec::new();
         // No document is replaced while the directory is listed, so the old or the new one is
         // always seen.
-        let _locked = self.listing(File::lock_shared);
+        let _locked = self.listing(FileLockKind::Shared)?;
         for entry in fs::read_dir(&self.folder).map_err(Error::io(&self.folder, "list"))? {
             let name = entry.map_err(Error::io(&self.folder, "list"))?.file_name();
             let id = name.to_str().and_then(|name| name.strip_suffix(EXTENSION)?.strip_suffix('.'));
@@ -112,11 +118,15 @@ impl Server {
     }
 
     /// Takes the lock under which the directory is listed and documents are replaced. It must not
-    /// be held for long. Returns `None` on file systems without locks.
-    pub(super) fn listing(&self, lock: fn(&File) -> std::io::Result<()>) -> Option<File> {
-        let folder = File::open(&self.folder).ok()?;
-        lock(&folder).ok()?;
-        Some(folder)
+    /// be held for long. Returns `None` on file systems without locks. Fails if another process
+    /// does not release the lock, as anyone who can read the directory can lock it.
+    pub(super) fn listing(&self, kind: FileLockKind) -> Result<Option<File>> {
+        let Ok(folder) = File::open(&self.folder) else { return Ok(None) };
+        match lock_within(&folder, kind, LISTING_TIMEOUT) {
+            Ok(()) => Ok(Some(folder)),
+            Err(TryLockError::WouldBlock) => Err(Error::Locked { path: self.folder.clone() }),
+            Err(TryLockError::Error(_)) => Ok(None),
+        }
     }
 
     pub(super) fn open(&self, id: &Id) -> Result<Document> {

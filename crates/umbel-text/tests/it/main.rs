@@ -10,6 +10,7 @@ mod index;
 mod index_corners;
 mod index_format;
 mod password;
+mod short_reads;
 mod similarity;
 mod spelling;
 mod tables;

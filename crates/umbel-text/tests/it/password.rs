@@ -133,7 +133,7 @@ fn a_byte_order_mark_is_skipped_and_an_endless_line_refused() {
     assert!(!lines.more().unwrap());
     let endless = b"x".repeat(2 << 20);
     let mut lines = Lines::new(&endless[..]);
-    assert!(lines.more().unwrap_err().to_string().contains("line 1 is longer than a megabyte"));
+    assert!(lines.more().unwrap_err().to_string().contains("line 1 is longer than 1 MiB"));
 }
 
 #[test]

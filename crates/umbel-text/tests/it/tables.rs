@@ -249,7 +249,7 @@ fn a_store_can_be_opened_only_once_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path());
     let error = Store::open(folder.path(), Options::default()).unwrap_err().to_string();
-    assert!(error.contains("another process has the store open"), "{error}");
+    assert!(error.contains("another process has locked it"), "{error}");
     drop(store);
     open(folder.path());
 }

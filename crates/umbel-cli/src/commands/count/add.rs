@@ -1,7 +1,7 @@
 //! `umbel count add`: records more lines in a multiset.
 
 use crate::args::headings;
-use crate::filters::{FileLock, Secrets, record, warn_if_noisy};
+use crate::filters::{LockArgs, Secrets, record, warn_if_noisy};
 use crate::input::{InputArgs, check_not_output};
 use crate::report::FilterReport;
 use crate::terminal::output;
@@ -31,6 +31,9 @@ pub struct Args {
     #[command(flatten)]
     secrets: Secrets,
 
+    #[command(flatten)]
+    lock: LockArgs,
+
     /// Print a description of the multiset as JSON
     #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
@@ -38,7 +41,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.counts)?;
-    let lock = FileLock::acquire(&args.counts)?;
+    let lock = args.lock.lock(&args.counts)?;
     let loaded = args.secrets.load(&args.counts, Category::Multiset)?;
     let options = loaded.options();
     let mut counts = AnyCount::try_from(loaded.filter)?;

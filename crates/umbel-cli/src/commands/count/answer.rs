@@ -2,6 +2,7 @@
 
 use crate::args::{headings, number};
 use crate::filters::{MessageTarget, load_public, read_message, read_universe};
+use crate::input::LineLimit;
 use crate::report::count;
 use crate::terminal::output;
 use anyhow::{Result, bail};
@@ -38,6 +39,9 @@ pub struct Args {
     #[arg(long, value_name = "LIST", conflicts_with = "shape", help_heading = headings::KEYS)]
     universe: Option<PathBuf>,
 
+    #[command(flatten)]
+    max_line: LineLimit,
+
     /// Largest number of keys to answer for
     #[arg(
         long,
@@ -64,7 +68,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let Some(Message::Question(question)) = read_message(path)? else {
         bail!("{} is not a question: `umbel count ask -o` writes one", path.display())
     };
-    let listed = args.universe.as_deref().map(|path| read_universe(path, &shape)).transpose()?;
+    let listed =
+        args.universe.as_deref().map(|path| read_universe(path, &shape, args.max_line)).transpose()?;
     if question.digests().is_empty() && listed.is_none() {
         bail!(
             "{} names a class of keys and lists none: list the keys that you count with --universe, or hand out the \

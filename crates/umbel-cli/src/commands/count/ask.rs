@@ -3,6 +3,7 @@
 use super::get;
 use crate::args::{headings, number};
 use crate::filters::{MessageTarget, load_public, read_message, read_universe};
+use crate::input::LineLimit;
 use crate::report::escaped;
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, warn};
@@ -51,6 +52,9 @@ pub struct Args {
     /// List of the keys that exist, one per line, among which to hide the keys
     #[arg(long, value_name = "LIST", help_heading = headings::KEYS)]
     universe: Option<PathBuf>,
+
+    #[command(flatten)]
+    max_line: LineLimit,
 
     #[command(flatten)]
     target: MessageTarget,
@@ -169,7 +173,8 @@ impl Asked {
     fn new(args: &Args, shape: PublicShape) -> Result<Asked> {
         let cover =
             args.cover.context("say among how many keys to hide each key, for instance --cover 1000")?;
-        let universe = args.universe.as_deref().map(|path| read_universe(path, &shape)).transpose()?;
+        let universe =
+            args.universe.as_deref().map(|path| read_universe(path, &shape, args.max_line)).transpose()?;
         let keys: Vec<HashedKey> = args.keys.iter().map(|key| shape.hash_key(key.as_bytes())).collect();
         if let (Some(universe), Some(path)) = (&universe, &args.universe)
             && let Some((key, _)) = args.keys.iter().zip(&keys).find(|(_, hash)| !universe.contains(**hash))

@@ -3,7 +3,7 @@
 use super::report_made;
 use crate::args::{headings, number};
 use crate::filters::explain_exists;
-use crate::input;
+use crate::input::{self, LineLimit};
 use crate::terminal::Progress;
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -51,6 +51,9 @@ pub struct Args {
     )]
     block: u64,
 
+    #[command(flatten)]
+    max_line: LineLimit,
+
     /// Write the index to INDEX; for one directory the default is DIR.idx beside it, where `umbel
     /// grep` looks for it
     #[arg(short, long, value_name = "INDEX", help_heading = headings::OUTPUT)]
@@ -82,7 +85,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             bail!("name the index with -o: only one directory has an index beside it")
         }
     };
-    let options = Options { create_new: !args.force, ..Options::default() };
+    let max_line = Some(args.max_line.bytes());
+    let options = Options { create_new: !args.force, max_line, ..Options::default() };
     let progress = Progress::of_bytes(options.bytes.clone(), None);
     let made = index::build(&path, &args.roots, &settings, &options);
     progress.finish();

@@ -2,7 +2,8 @@
 
 use super::report_made;
 use crate::args::headings;
-use crate::filters::FileLock;
+use crate::filters::LockArgs;
+use crate::input::LineLimit;
 use crate::terminal::{Progress, output};
 use anyhow::{Result, bail};
 use std::io;
@@ -22,15 +23,21 @@ pub struct Args {
     #[arg(value_name = "INDEX")]
     index: PathBuf,
 
+    #[command(flatten)]
+    max_line: LineLimit,
+
     /// Print no summary
     #[arg(short, long, help_heading = headings::OUTPUT)]
     quiet: bool,
+
+    #[command(flatten)]
+    lock: LockArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_index(&args.index)?;
-    let _lock = FileLock::acquire(&args.index)?;
-    let options = Options::default();
+    let _lock = args.lock.lock(&args.index)?;
+    let options = Options { max_line: Some(args.max_line.bytes()), ..Options::default() };
     let progress = Progress::of_bytes(options.bytes.clone(), None);
     let made = index::update(&args.index, &options);
     progress.finish();

@@ -7,7 +7,7 @@ use crate::report::Rows;
 use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use umbel::Batch;
@@ -114,13 +114,16 @@ fn read(input: &InputArgs) -> Result<Vec<Vec<u8>>> {
     Ok(list)
 }
 
+/// The part of a line that is read as an answer.
+const MAX_ANSWER_BYTES: u64 = 1024;
+
 /// Prompts for a rate until a valid one is entered.
 fn prompt_rate(from: &mut impl BufRead, to: &mut impl Write) -> Result<f64> {
     let failed = "cannot prompt for the rate";
     loop {
         write!(to, "false-positive rate, between 0 and 1: ").and_then(|()| to.flush()).context(failed)?;
         let mut line = Vec::new();
-        if from.read_until(b'\n', &mut line).context(failed)? == 0 {
+        if (&mut *from).take(MAX_ANSWER_BYTES).read_until(b'\n', &mut line).context(failed)? == 0 {
             // End the line of the prompt.
             let _ = writeln!(to);
             bail!("no rate was given");

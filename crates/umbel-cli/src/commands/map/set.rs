@@ -1,7 +1,7 @@
 //! `umbel map set`: changes values in a map.
 
 use crate::args::headings;
-use crate::filters::{FileLock, Secrets, check_category};
+use crate::filters::{LockArgs, Secrets, check_category};
 use crate::input::{OutputLines, PairArgs, check_not_output};
 use crate::maps::{Values, read_pairs};
 use crate::terminal::exit::NOT_FOUND;
@@ -37,6 +37,9 @@ pub struct Args {
     #[command(flatten)]
     secrets: Secrets,
 
+    #[command(flatten)]
+    lock: LockArgs,
+
     /// Do not print the lines whose keys are not in the map
     #[arg(short, long, help_heading = headings::OUTPUT)]
     quiet: bool,
@@ -64,7 +67,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             args.map.display()
         );
     }
-    let lock = FileLock::acquire(&args.map)?;
+    let lock = args.lock.lock(&args.map)?;
     let loaded = args.secrets.load(&args.map, Category::Map)?;
     let options = loaded.options();
     let mut map = AnyMap::try_from(loaded.filter)?;

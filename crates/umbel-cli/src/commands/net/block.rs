@@ -1,8 +1,8 @@
 //! `umbel net block`: blocks addresses for a time.
 
 use crate::args::{headings, number};
-use crate::filters::Secrets;
-use crate::input::is_stdin;
+use crate::filters::{LockArgs, Secrets};
+use crate::input::{LineLimit, is_stdin};
 use crate::packets::address_lists::{print_blocked, read_addresses, read_lists};
 use crate::report::{Rows, percent};
 use crate::system::{clock, signals};
@@ -37,9 +37,9 @@ use umbel_net::blocklist::{Backend, Blocklist, Options};
 /// choose addresses that collide with a certain other one. The secret is part of the state, which
 /// only its owner can read.
 ///
-/// Only one process at a time can use a state file for writing: another one waits five seconds and
-/// then fails. The state is written at the end of the input, and at SIGTERM or SIGINT. After
-/// SIGKILL or a power failure, changes since the last `save` are lost.
+/// Only one process at a time can use a state file for writing: another one waits for the time of
+/// --wait and then fails. The state is written at the end of the input, and at SIGTERM or SIGINT.
+/// After SIGKILL or a power failure, changes since the last `save` are lost.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(after_long_help = PROTOCOL)]
@@ -112,7 +112,13 @@ pub struct Args {
     at: Option<u64>,
 
     #[command(flatten)]
+    max_line: LineLimit,
+
+    #[command(flatten)]
     secrets: Secrets,
+
+    #[command(flatten)]
+    lock: LockArgs,
 
     /// Print the report of --innocent as JSON
     #[arg(long, requires = "innocent", conflicts_with = "check", help_heading = headings::OUTPUT)]
@@ -149,21 +155,18 @@ Examples:
 
 Exit codes: 0 done or an address is blocked, 1 none is (--check), 2 an error occurred.";
 
-/// Time limit for another process to release the state.
-const STATE_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-
 pub fn run(args: &Args) -> Result<ExitCode> {
     let files = [&args.list, &args.allow, &args.check, &args.innocent];
     if files.into_iter().flatten().filter(|file| is_stdin(file)).count() > 1 {
         bail!("only one of the files can be standard input");
     }
-    let entries = read_lists(&args.list)?;
-    let allowed = read_lists(&args.allow)?;
+    let entries = read_lists(&args.list, args.max_line)?;
+    let allowed = read_lists(&args.allow, args.max_line)?;
     let batch = !(args.check.is_empty() && args.innocent.is_empty());
     let changed = !(entries.is_empty() && allowed.is_empty());
     // A query does not need the lock on the state.
     let keeper = args.state.as_ref().filter(|_| changed || !batch);
-    let mut keeper = keeper.map(|path| Keeper::new(path, STATE_LOCK_TIMEOUT)).transpose()?;
+    let mut keeper = keeper.map(|path| args.keeper(path)).transpose()?;
     let mut list = args.open(entries.len() as u64)?;
     let now = args.now();
     if list.now() > now {
@@ -195,7 +198,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return args.serve(list, keeper);
     }
     if args.innocent.is_empty() {
-        return print_blocked(&list, &args.check).map(|blocked| found(blocked > 0));
+        return print_blocked(&list, &args.check, args.max_line).map(|blocked| found(blocked > 0));
     }
     args.report_innocents(&list)?;
     Ok(ExitCode::SUCCESS)
@@ -205,6 +208,14 @@ impl Args {
     fn now(&self) -> Timestamp {
         let given = self.at.map(|seconds| Timestamp::from_millis(seconds.saturating_mul(1000)));
         given.unwrap_or_else(clock::now)
+    }
+
+    /// Locks the state file, and waits for another process that has.
+    fn keeper(&self, path: &Path) -> Result<Keeper> {
+        self.lock.wait(path, |wait| match Keeper::new(path, wait) {
+            Err(umbel_net::Error::Locked { .. }) => Ok(None),
+            keeper => Ok(Some(keeper?)),
+        })
     }
 
     /// Opens the list in the state file, or creates a new one.
@@ -299,7 +310,7 @@ impl Args {
     }
 
     fn report_innocents(&self, list: &Blocklist) -> Result<()> {
-        let addresses = read_addresses(&self.innocent)?;
+        let addresses = read_addresses(&self.innocent, self.max_line)?;
         let asked = list.innocents(&addresses);
         let figures = list.figures();
         if self.json {

@@ -2,7 +2,7 @@
 
 use crate::args::headings;
 use crate::documents::word_lists;
-use crate::filters::{FileLock, Secrets, warn_if_overfull};
+use crate::filters::{LockArgs, Secrets, warn_if_overfull};
 use crate::input::{check_not_output, is_stdin};
 use crate::terminal::output::warn;
 use anyhow::{Context, Result, bail};
@@ -41,6 +41,9 @@ pub struct Args {
 
     #[command(flatten)]
     secrets: Secrets,
+
+    #[command(flatten)]
+    lock: LockArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -54,7 +57,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         check_not_output(&args.lists, &args.filter)?;
     }
     let name = args.filter.display();
-    let lock = FileLock::acquire(&args.filter)?;
+    let lock = args.lock.lock(&args.filter)?;
     let loaded = args.secrets.or_beside(&args.filter).load(&args.filter, Category::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;

@@ -1,5 +1,6 @@
 //! `umbel table delete`: deletes keys.
 
+use crate::filters::LockArgs;
 use crate::input::InputArgs;
 use crate::maps::{open_store, write_changes};
 use crate::pipeline;
@@ -26,13 +27,16 @@ pub struct Args {
     store: PathBuf,
 
     #[command(flatten)]
+    lock: LockArgs,
+
+    #[command(flatten)]
     input: InputArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     // Read everything first: the store is locked only while it is written.
     let keys = read_keys(&args.input)?;
-    let mut store = open_store(&args.store, None, false)?;
+    let mut store = open_store(&args.store, None, false, args.lock)?;
     let mut changes = Changes::default();
     for key in keys {
         if store.get(&key)?.is_some() {

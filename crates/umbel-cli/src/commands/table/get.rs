@@ -1,6 +1,7 @@
 //! `umbel table get`: looks up the values of keys.
 
 use crate::args::headings;
+use crate::filters::LockArgs;
 use crate::input::{KeyedInputArgs, Records};
 use crate::maps::open_reader;
 use crate::pipeline::Select;
@@ -29,6 +30,9 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     store: PathBuf,
 
+    #[command(flatten)]
+    lock: LockArgs,
+
     /// Print the lines whose keys are not in the store instead
     #[arg(short = 'v', long, help_heading = headings::SEARCH)]
     invert: bool,
@@ -50,7 +54,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let reader = open_reader(&args.store)?;
+    let reader = open_reader(&args.store, args.lock)?;
     let Args { line_buffered, count, quiet, .. } = *args;
     let select = Select { line_buffered, count, quiet };
     let found = select.run(&args.input, |records| query(args, &reader, records), || Ok(()))?;

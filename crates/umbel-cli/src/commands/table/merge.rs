@@ -1,6 +1,7 @@
 //! `umbel table merge`: merges all tables of a store into one.
 
 use crate::args::{headings, number};
+use crate::filters::LockArgs;
 use crate::maps::open_store;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -21,13 +22,16 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     store: PathBuf,
 
+    #[command(flatten)]
+    lock: LockArgs,
+
     /// Share of absent keys for which the table is read in vain [default: 1%]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, help_heading = headings::FILTER)]
     fpr: Option<f64>,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let mut store = open_store(&args.store, args.fpr, false)?;
+    let mut store = open_store(&args.store, args.fpr, false, args.lock)?;
     store.flush()?;
     let tables = store.tables().len();
     if tables > 0 {

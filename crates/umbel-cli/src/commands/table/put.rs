@@ -1,6 +1,7 @@
 //! `umbel table put`: sets the values of keys.
 
 use crate::args::{headings, number};
+use crate::filters::LockArgs;
 use crate::input::PairArgs;
 use crate::maps::{open_store, read_changes, write_changes};
 use anyhow::Result;
@@ -27,6 +28,9 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     store: PathBuf,
 
+    #[command(flatten)]
+    lock: LockArgs,
+
     /// Share of absent keys for which a table is read in vain [default: 1%]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, help_heading = headings::FILTER)]
     fpr: Option<f64>,
@@ -38,6 +42,6 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     // Read everything first: the store is locked only while it is written.
     let changes = read_changes(&args.input)?;
-    write_changes(&mut open_store(&args.store, args.fpr, true)?, changes)?;
+    write_changes(&mut open_store(&args.store, args.fpr, true, args.lock)?, changes)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! `umbel table scan`: lists the keys of a store in order.
 
 use crate::args::headings;
+use crate::filters::LockArgs;
 use crate::maps::open_reader;
 use crate::report::printable;
 use crate::terminal::exit;
@@ -28,6 +29,9 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     store: PathBuf,
 
+    #[command(flatten)]
+    lock: LockArgs,
+
     /// Start at this key
     #[arg(long, value_name = "KEY", help_heading = headings::SEARCH)]
     from: Option<OsString>,
@@ -51,7 +55,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let [from, to, prefix] = [args.bytes(&args.from)?, args.bytes(&args.to)?, args.bytes(&args.prefix)?];
-    let reader = open_reader(&args.store)?;
+    let reader = open_reader(&args.store, args.lock)?;
     let entries: Box<dyn Iterator<Item = _>> = match &prefix {
         Some(prefix) => Box::new(reader.prefixed(prefix)?),
         None => {

@@ -1,6 +1,7 @@
 //! `umbel table stats`: the tables of a store, and the reads that their filters saved.
 
 use crate::args::headings;
+use crate::filters::LockArgs;
 use crate::maps::open_reader;
 use crate::report::{Columns, Rows, percent, size};
 use crate::terminal::{exit, output};
@@ -24,13 +25,16 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     store: PathBuf,
 
+    #[command(flatten)]
+    lock: LockArgs,
+
     /// Print JSON
     #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let reader = open_reader(&args.store)?;
+    let reader = open_reader(&args.store, args.lock)?;
     let (tables, counts) = (reader.tables(), reader.recorded()?);
     match args.json {
         true => print_json(&reader, &tables, counts)?,

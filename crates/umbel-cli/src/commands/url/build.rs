@@ -2,11 +2,11 @@
 
 use super::exact_list_beside;
 use crate::args::{headings, number};
-use crate::filters::{FileLock, Secrets, explain_exists};
-use crate::input::{check_not_output, is_stdin, name, open_list, resolve};
+use crate::filters::{LockArgs, Secrets, explain_exists};
+use crate::input::{LineLimit, check_not_output, is_stdin, name, open_list, read_failed, resolve};
 use crate::report::size;
 use crate::terminal::output::{self, warn};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -51,6 +51,9 @@ pub struct Args {
     prefix: usize,
 
     #[command(flatten)]
+    max_line: LineLimit,
+
+    #[command(flatten)]
     secrets: Secrets,
 
     /// Write the filter to FILE, and the exact list to FILE.exact
@@ -60,6 +63,9 @@ pub struct Args {
     /// Replace both files if they exist
     #[arg(short, long, help_heading = headings::OUTPUT)]
     force: bool,
+
+    #[command(flatten)]
+    lock: LockArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -81,9 +87,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut hashes: Vec<Full> = Vec::new();
     let mut skipped = SkippedLines::default();
     for list in &lists {
-        let failed = || format!("cannot read {}", name(list));
-        let mut lines = Lines::new(open_list(list, Arc::default())?);
-        while lines.more().with_context(failed)? {
+        let mut lines = Lines::with_max_line(open_list(list, Arc::default())?, args.max_line.bytes());
+        while lines.more().map_err(|error| read_failed(error, list))? {
             for (number, line) in (lines.number()..).zip(lines.lot()) {
                 let mut wrong = None;
                 for address in Address::listed(line) {
@@ -112,9 +117,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     screen.record(&mut meta);
     // Both files come from the same process if two write at once, and a process that sets metadata
     // does not undo this.
-    let _folder = FileLock::acquire_folder(&args.output);
-    let _lock =
-        if args.force && args.output.is_file() { Some(FileLock::acquire(&args.output)?) } else { None };
+    let _folder = args.lock.lock_folder(&args.output)?;
+    let _lock = if args.force && args.output.is_file() { Some(args.lock.lock(&args.output)?) } else { None };
     Exact::save(&exact, &hashes, args.force).map_err(|error| explain_exists(error, &exact))?;
     let filter = Stored::from(screen.into_filter());
     let options = Options { meta, create_new: !args.force, ..Options::default() };

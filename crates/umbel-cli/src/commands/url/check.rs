@@ -3,7 +3,7 @@
 use super::exact_list_beside;
 use crate::args::headings;
 use crate::filters::Secrets;
-use crate::input::{check_not_swapped, is_stdin, name, open_list, resolve};
+use crate::input::{LineLimit, check_not_swapped, is_stdin, open_list, read_failed, resolve};
 use crate::report::printable;
 use crate::terminal::exit::{FAILED, NOT_FOUND};
 use crate::terminal::output::{self, Out};
@@ -44,6 +44,9 @@ pub struct Args {
     /// Exact list [default: FILTER.exact]
     #[arg(long, value_name = "FILE", help_heading = headings::SEARCH)]
     confirm: Option<PathBuf>,
+
+    #[command(flatten)]
+    max_line: LineLimit,
 
     #[command(flatten)]
     secrets: Secrets,
@@ -138,8 +141,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             }
             continue;
         }
-        let mut lines = Lines::new(open_list(&input, Arc::default())?);
-        while lines.more().with_context(|| format!("cannot read {}", name(&input)))? {
+        let mut lines = Lines::with_max_line(open_list(&input, Arc::default())?, args.max_line.bytes());
+        while lines.more().map_err(|error| read_failed(error, &input))? {
             for line in lines.lot().filter(|line| !line.trim_ascii().is_empty()) {
                 if !check(line, &mut lines_out)? {
                     break 'inputs;

@@ -2,6 +2,7 @@
 
 use crate::args::headings;
 use crate::documents::vaults::{PassphraseArgs, document_json, lock_vault};
+use crate::filters::LockArgs;
 use crate::input::{CountedReader, is_stdin, name, open_raw, total_len};
 use crate::report::{printable, size};
 use crate::terminal::exit::FAILED;
@@ -53,6 +54,9 @@ pub struct Args {
     #[command(flatten)]
     secret: PassphraseArgs,
 
+    #[command(flatten)]
+    lock: LockArgs,
+
     /// Print a line of JSON for each added document
     #[arg(long, help_heading = headings::OUTPUT)]
     json: bool,
@@ -86,7 +90,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let vault = open(args)?;
     // Without the lock, two processes that add the same name would not see each other.
-    let _lock = lock_vault(&args.vault)?;
+    let _lock = lock_vault(&args.vault, args.lock)?;
     let mut addition =
         Addition { args, known: names(&vault)?, vault, read: Arc::default(), bytes: 0, count: 0 };
     let progress = Progress::of_bytes(Arc::clone(&addition.read), total_len(&files));

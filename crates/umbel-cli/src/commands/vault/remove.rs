@@ -1,6 +1,7 @@
 //! `umbel vault remove`: removes documents from a vault.
 
 use crate::documents::vaults::{PassphraseArgs, find_documents, lock_vault};
+use crate::filters::LockArgs;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,11 +25,14 @@ pub struct Args {
 
     #[command(flatten)]
     secret: PassphraseArgs,
+
+    #[command(flatten)]
+    lock: LockArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let vault = args.secret.open(&args.vault)?;
-    let _lock = lock_vault(&args.vault)?;
+    let _lock = lock_vault(&args.vault, args.lock)?;
     let mut ids = match find_documents(&vault, &args.documents)? {
         Ok(ids) => ids,
         Err(code) => return Ok(code),
