@@ -85,6 +85,7 @@ mod shortened;
 mod similar;
 mod spell;
 mod streaming;
+mod supply_chain;
 mod table;
 mod terminal;
 mod textbook;
