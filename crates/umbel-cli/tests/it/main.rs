@@ -93,3 +93,4 @@ mod top;
 mod traps;
 mod url;
 mod vault;
+mod vault_changes;

@@ -15,3 +15,4 @@ mod spelling;
 mod tables;
 mod tables_reader;
 mod vault;
+mod vault_changes;

@@ -1,11 +1,13 @@
 //! `umbel vault`: encrypted files that can be searched by their words.
 
 mod add;
+mod adopt;
 mod check;
 mod get;
 mod info;
 mod init;
 mod list;
+mod passphrase;
 mod remove;
 mod search;
 
@@ -39,6 +41,8 @@ enum Command {
     Remove(remove::Args),
     Check(check::Args),
     Info(info::Args),
+    Passphrase(passphrase::Args),
+    Adopt(adopt::Args),
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -51,5 +55,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Command::Remove(args) => remove::run(args),
         Command::Check(args) => check::run(args),
         Command::Info(args) => info::run(args),
+        Command::Passphrase(args) => passphrase::run(args),
+        Command::Adopt(args) => adopt::run(args),
     }
 }
