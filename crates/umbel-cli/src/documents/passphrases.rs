@@ -65,6 +65,9 @@ impl PassphraseArgs {
     /// Returns the passphrase of a new vault, which is prompted for twice.
     pub fn new_passphrase(&self, folder: &Path) -> Result<Passphrase> {
         Vault::check_free(folder)?;
+        if let Some(path) = self.state_file.as_ref().filter(|path| path.exists()) {
+            bail!("{} is the state of another vault: there is none in {}", path.display(), folder.display());
+        }
         let prompt = format!("Passphrase for the new vault {}", folder.display());
         choose_passphrase(&self.passphrase_file, &prompt)
     }

@@ -132,7 +132,7 @@ fn a_key_file_that_others_own_or_can_read_is_refused() {
     let refused = |what: &str| {
         let before = shell.contents(".");
         for args in all.iter().chain(&passwords) {
-            shell.pipe(args, "a\n").refused(&["key file key", what]);
+            shell.pipe(*args, "a\n").refused(&["key file key", what]);
         }
         // The key file beside the filter is under the same rule.
         for args in ["password build -f -o weak", "password check weak", "password add weak"] {
@@ -153,7 +153,7 @@ fn a_key_file_that_others_own_or_can_read_is_refused() {
     for mode in [0o600, 0o400] {
         shell.allow("key", mode);
         shell.allow("weak.key", mode);
-        all.iter().for_each(|args| drop(shell.pipe(args, "").code(0)));
+        all.iter().for_each(|args| drop(shell.pipe(*args, "a\n").code(0)));
         fs::remove_file(shell.path("g")).expect("a filter");
         shell.pipe("password build -f -o weak", "zebra\n").code(0);
     }

@@ -275,7 +275,7 @@ fn nothing_is_overwritten_or_written_elsewhere() {
     shell.write("folder-file", "x");
     fs::create_dir(shell.path("full")).expect("a folder");
     shell.write("full/x", "x");
-    vault(&shell, "add full plan.txt").refused(&["full holds other files", "directory of its own"]);
+    vault(&shell, "add full plan.txt").refused(&["full holds other files", "empty or new"]);
 }
 
 #[test]

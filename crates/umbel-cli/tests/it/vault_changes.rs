@@ -59,6 +59,44 @@ fn a_new_passphrase_replaces_the_old_one() {
 }
 
 #[test]
+fn a_copy_of_a_vault_has_a_key_of_its_own() {
+    let shell = filled();
+    phrase(&shell, "new", "battery staple horse\n");
+    let copy = "vault copy v w --passphrase-file phrase --new-passphrase-file new";
+    shell.run(copy).ok();
+    vault(&shell, "list w").refused(&["this passphrase does not open w"]);
+    let with_new = |args: &str| shell.run(&format!("vault {args} --passphrase-file new"));
+    assert_eq!(with_new("check w").ok().text(), "whole: 2, damaged: 0\n");
+    assert_eq!(with_new("search w dawn").ok().text(), "plan.txt\n");
+    assert_eq!(with_new("get w plan.txt").ok().text(), "We attack at dawn.\n");
+    let facts = |args: &str, key: &str| {
+        let line = shell
+            .run(args)
+            .ok()
+            .text()
+            .lines()
+            .find(|line| line.contains("plan.txt"))
+            .expect("it")
+            .to_owned();
+        serde_json::from_str::<serde_json::Value>(&line).expect("JSON")[key].clone()
+    };
+    let lists = ["vault list v --json --passphrase-file phrase", "vault list w --json --passphrase-file new"];
+    assert_eq!(facts(lists[0], "modified"), facts(lists[1], "modified"));
+    assert_ne!(facts(lists[0], "id"), facts(lists[1], "id"));
+    // A file of the old vault is no document of the new one.
+    let file = &documents(&shell)[0];
+    shell.write(&format!("w/{file}"), shell.read(&format!("v/{file}")));
+    with_new("list w").failed(&[file, "is not what was written, or is from another vault"]);
+    shell.run(copy).refused(&["w is a vault already"]);
+    // A damaged document is reported, and the others are copied.
+    let mut bytes = shell.read(&format!("v/{file}"));
+    bytes[500] ^= 1;
+    shell.write(&format!("v/{file}"), bytes);
+    shell.run("vault copy v x --passphrase-file phrase --new-passphrase-file new").code(2);
+    assert_eq!(with_new("check x").ok().text(), "whole: 1, damaged: 0\n");
+}
+
+#[test]
 fn on_a_terminal_the_new_passphrase_is_prompted_for_twice() {
     let shell = filled();
     for (again, code) in [("battery staple hors\n", 2), ("battery staple horse\n", 0)] {
@@ -218,6 +256,8 @@ fn a_state_file_shows_that_the_whole_vault_was_set_back() {
     // A state file belongs to one vault.
     vault(&shell, "add w plan.txt").code(0);
     vault(&shell, "list w --state-file state").refused(&["state is the state of another vault"]);
+    vault(&shell, "add x plan.txt --state-file state").refused(&["state is the state of another vault"]);
+    assert!(!shell.path("x").exists());
     vault(&shell, "list w --state-file plan.txt").refused(&["plan.txt is not the state of a vault"]);
     assert_eq!(shell.read("plan.txt"), b"We attack at dawn.\n");
 }

@@ -213,8 +213,8 @@ impl Vault {
         Ok(stored(folder.as_ref())?.header)
     }
 
-    /// Returns the path of the file with the sealed key of the vault in a directory. Whoever changes
-    /// the vault locks this file; see [`Vault::changes_under`].
+    /// Returns the path of the file with the sealed key of the vault in a directory. A process
+    /// that changes the vault locks this file; see [`Vault::changes_under`].
     pub fn header_path(folder: impl AsRef<Path>) -> PathBuf {
         folder.as_ref().join(HEADER)
     }
@@ -407,6 +407,17 @@ impl Vault {
                 read => to.write_all(&buffer[..read]).map_err(Error::Output)?,
             }
         }
+    }
+
+    /// Returns a reader of the contents of a document, which verifies them as [`Vault::read`] does.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the document does not exist, is damaged, or cannot be read.
+    pub fn reader(&self, id: &Id) -> Result<impl Read + Send + '_> {
+        let contents = self.contents(id)?;
+        self.check_listed(id)?;
+        Ok(contents)
     }
 
     /// Writes the contents of a document to a file, completely or not at all. `replace` allows an

@@ -3,6 +3,7 @@
 mod add;
 mod adopt;
 mod check;
+mod copy;
 mod get;
 mod info;
 mod init;
@@ -43,6 +44,7 @@ enum Command {
     Info(info::Args),
     Passphrase(passphrase::Args),
     Adopt(adopt::Args),
+    Copy(copy::Args),
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -57,5 +59,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Command::Info(args) => info::run(args),
         Command::Passphrase(args) => passphrase::run(args),
         Command::Adopt(args) => adopt::run(args),
+        Command::Copy(args) => copy::run(args),
     }
 }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// The vault opens with the old passphrase or with the new one, even if the command is interrupted.
 /// The documents are not encrypted again: anyone who has both a copy of the file `vault` from before
 /// and the old passphrase can still read them, and those added later. If the old passphrase may be
-/// known, move the documents to a new vault.
+/// known, use `umbel vault copy`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel vault passphrase secrets
