@@ -2,6 +2,7 @@
 
 use crate::address::Invalid;
 use crate::password::Algorithm;
+use crate::vault::Cost;
 use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
@@ -107,6 +108,28 @@ pub enum Error {
     },
     /// The passphrase does not open this vault.
     WrongPassphrase {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Opening the vault takes more memory or time than the caller allows.
+    CostlyVault {
+        /// The directory.
+        path: PathBuf,
+        /// The cost that its header demands.
+        cost: Cost,
+    },
+    /// A document of the vault is missing, and its owner did not remove it.
+    MissingDocument {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A document is authentic, but not in the inventory of its vault.
+    NotListed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A vault is in an earlier state than it was before, or in one that never followed from it.
+    RolledBack {
         /// The directory.
         path: PathBuf,
     },
@@ -279,6 +302,33 @@ impl fmt::Display for Error {
             }
             Error::WrongPassphrase { path } => {
                 write!(f, "this passphrase does not open {}: nothing was changed", path.display())
+            }
+            Error::CostlyVault { path, cost } => {
+                write!(
+                    f,
+                    "opening {} takes {} MiB of memory and {} passes over it, more than is expected of a vault: if you made it so, allow it with --max-memory {}MiB",
+                    path.display(),
+                    cost.memory.div_ceil(1024),
+                    cost.passes,
+                    cost.required_limit().div_ceil(1024)
+                )
+            }
+            Error::MissingDocument { path } => {
+                write!(
+                    f,
+                    "{} is missing, and was not removed by `umbel vault remove`: put it back from a copy, or remove it by its id",
+                    path.display()
+                )
+            }
+            Error::NotListed { path } => {
+                write!(
+                    f,
+                    "{} is not in the list of documents: it was removed or replaced before, or added elsewhere; `umbel vault adopt` takes it in, and `umbel vault remove` removes it",
+                    path.display()
+                )
+            }
+            Error::RolledBack { path } => {
+                write!(f, "{} was set back to an earlier state, or changed from one", path.display())
             }
             Error::TooManyWords { most } => {
                 write!(

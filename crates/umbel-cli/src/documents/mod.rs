@@ -2,6 +2,7 @@
 //! passwords opened.
 
 pub mod hyphenation;
+pub mod passphrases;
 pub mod search;
 pub mod similarity;
 pub mod spelling;

@@ -36,7 +36,14 @@ pub struct LockArgs {
 /// Filters are replaced, not overwritten. If another process has replaced the file while this one
 /// waited, the lock on the new file is acquired instead. No lock file is needed, and none is left
 /// behind.
-pub struct FileLock(#[expect(dead_code, reason = "held, not read")] File);
+pub struct FileLock(File);
+
+impl FileLock {
+    /// Returns the file, which stays locked until it is closed.
+    pub fn into_file(self) -> File {
+        self.0
+    }
+}
 
 impl LockArgs {
     /// Locks the folder of a file, which need not exist yet, to create several files in it. Only

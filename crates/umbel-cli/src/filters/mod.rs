@@ -31,7 +31,7 @@ pub use group::FilterGroup;
 pub use hash_args::HashArgs;
 pub use kind_options::{CellScheme, KindOptionArgs, MultisetArgs, default_rate, window_keys};
 pub use literature::LiteratureBuilder;
-pub use lock::{FileLock, LockArgs};
+pub use lock::LockArgs;
 pub use messages::{MessageTarget, load_public, read_message, read_universe};
 pub use open::{
     check_category, check_not_fixed, check_plain, check_same_form, check_whole, sketch_command, wrong_kind,

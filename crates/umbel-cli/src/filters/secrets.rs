@@ -1,12 +1,12 @@
 //! Secrets of keyed and sealed hashes, and the key files that hold them.
 
 use crate::args::headings;
-use crate::terminal::output;
+use crate::input::check_private;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use umbel::Hasher;
@@ -18,7 +18,8 @@ use zeroize::Zeroizing;
 #[derive(Args, Clone, Debug)]
 pub struct Secrets {
     /// Read the secret of a keyed or sealed hash from FILE, as written by `umbel key new`, or as
-    /// the 32 raw bytes of a sealed secret (repeatable)
+    /// the 32 raw bytes of a sealed secret (repeatable). A file that others own or can read is
+    /// refused
     #[arg(long, value_name = "FILE", help_heading = headings::SECRETS)]
     pub(super) key_file: Vec<PathBuf>,
 
@@ -64,16 +65,14 @@ pub fn read_key(path: &Path) -> Result<Hasher> {
     let name = path.display();
     let failed = |doing: &str| format!("cannot {doing} the key file {name}");
     let file = File::open(path).with_context(|| failed("open"))?;
-    let mode = file.metadata().with_context(|| failed("examine"))?.permissions().mode();
+    let found = file.metadata().with_context(|| failed("examine"))?;
     let mut text = Zeroizing::new(Vec::with_capacity(1024));
     file.take(1024).read_to_end(&mut text).with_context(|| failed("read"))?;
     let secret =
         parse_key(&text).with_context(|| format!("{name} is not a key file: `umbel key new` makes one"))?;
     // Only now that it is known to be a key file: users should not change the permissions of other
     // files.
-    if mode & 0o077 != 0 {
-        output::warn(format_args!("others may read the key file {name}: `chmod 600 {name}` keeps it secret"));
-    }
+    check_private(&found, "key file", &name.to_string())?;
     Ok(secret)
 }
 
@@ -87,16 +86,14 @@ fn parse_key(text: &[u8]) -> Option<Hasher> {
     let tokens: Vec<&str> = str::from_utf8(text).ok()?.split_ascii_whitespace().collect();
     let [KEY_FILE_MARK, strength, secret] = tokens[..] else { return None };
     match strength.parse().ok()? {
-        Strength::Keyed => decode(secret).map(Hasher::keyed),
-        Strength::Sealed => decode(secret).map(Hasher::sealed),
+        Strength::Keyed => decode(secret).map(|secret| Hasher::keyed(*secret)),
+        Strength::Sealed => decode(secret).map(|secret| Hasher::sealed(*secret)),
         _ => None,
     }
 }
 
-fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let mut bytes = Vec::new();
-    hex::decode(text.as_bytes(), &mut bytes)?;
-    bytes.try_into().ok()
+fn decode<const N: usize>(text: &str) -> Option<Zeroizing<[u8; N]>> {
+    hex::decode_array(text.as_bytes()).map(Zeroizing::new)
 }
 
 /// Returns the default path of a filter's key file: its own path and `.key`.
@@ -118,7 +115,15 @@ impl NewKey {
         let mut secret = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *secret).context("the system has no random numbers")?;
         let (keyed, _) = secret.split_first_chunk().context("a secret of 32 bytes")?;
-        let contents = |secret: &[u8]| format!("{KEY_FILE_MARK} {strength} {}\n", hex::encode(secret)).into();
+        let contents = |secret: &[u8]| {
+            let digits = Zeroizing::new(hex::encode(secret));
+            // Long enough not to grow, which would leave a copy behind.
+            let mut contents = Zeroizing::new(String::with_capacity(128));
+            *contents += &format!("{KEY_FILE_MARK} {strength} ");
+            *contents += &digits;
+            *contents += "\n";
+            contents
+        };
         Ok(match strength {
             Strength::Keyed => NewKey { hasher: Hasher::keyed(*keyed), contents: contents(keyed) },
             Strength::Sealed => NewKey { hasher: Hasher::sealed(*secret), contents: contents(&*secret) },

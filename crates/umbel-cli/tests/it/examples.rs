@@ -71,7 +71,13 @@ fn runnable(example: &str) -> String {
     if line.contains("umbel vault") && !line.contains("--passphrase-file") && !line.contains("vault info") {
         line += " --passphrase-file pass.txt";
     }
-    line
+    if (line.contains("vault passphrase") || line.contains("vault copy"))
+        && !line.contains("--new-passphrase-file")
+    {
+        line += " --new-passphrase-file pass.txt";
+    }
+    // Ids are random.
+    line.replace("2c0154bf0b18071c7756416f97948276", "$(ls secrets | grep -m1 doc | cut -c1-32)")
 }
 
 /// Removes the files that the example creates.
@@ -87,6 +93,9 @@ fn remove_outputs(shell: &Shell, example: &str) {
     }
     if example.contains("vault add secrets diary.txt") {
         fs::remove_dir_all(shell.path("secrets")).expect("a vault");
+    }
+    if example.contains("vault copy secrets renewed") {
+        let _ = fs::remove_dir_all(shell.path("renewed"));
     }
 }
 

@@ -36,6 +36,8 @@ printf 'evil.example\n' > phishing.txt
 printf 'http://www.evil.example/page\n' > visited.txt
 printf 'a long enough passphrase\n' > pass.txt
 chmod 600 pass.txt
+cp -p pass.txt old.txt
+cp -p pass.txt new.txt
 printf '192.0.2.7\n' | tee drop.txt > clients.txt
 printf 'GET\n' > signatures.txt
 printf '474554\n' > magic.hex

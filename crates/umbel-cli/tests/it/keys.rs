@@ -64,7 +64,9 @@ fn a_key_may_begin_with_a_dash_and_hold_newlines_if_lines_end_with_zero_bytes() 
 fn keys_exclude_files_and_headers() {
     let shell = prepared();
     shell.write("lines", "apple\n");
-    for command in ["check filter", "add filter", "remove filter", "map get map", "count get count", "table get table"] {
+    for command in
+        ["check filter", "add filter", "remove filter", "map get map", "count get count", "table get table"]
+    {
         shell.run(&format!("{command} lines --key apple")).code(2);
         shell.run(&format!("{command} --header --key apple")).code(2);
     }
@@ -76,7 +78,9 @@ fn keys_exclude_files_and_headers() {
 #[test]
 fn the_error_for_a_missing_file_names_the_option_for_a_key() {
     let shell = prepared();
-    for command in ["check filter", "add filter", "remove filter", "map get map", "count get count", "table get table"] {
+    for command in
+        ["check filter", "add filter", "remove filter", "map get map", "count get count", "table get table"]
+    {
         shell.run(&format!("{command} cherry")).refused(&[
             "cannot open cherry",
             "if it is a key and not a file of keys",

@@ -115,7 +115,7 @@ fn the_two_commands_at_the_top_of_the_readme_are_the_real_ones() {
     let text = read("README.md");
     let first = blocks(&text, "sh")[0].clone();
     let [main, tests] = first[..] else { panic!("two commands at the top: {first:?}") };
-    let command = without_remark(main).replace("cargo run --release --", "umbel");
+    let command = without_remark(main).replace("cargo run --release --locked --", "umbel");
     let shell = Shell::new();
     assert_eq!(printed(&shell, &command), "");
     assert!(shell.run(&["info", &shell.names(".")[0]]).ok().text().contains("1000000"));
@@ -156,8 +156,10 @@ fn the_other_commands_of_every_page_exist() {
                 }
                 ["cargo", "run", "--release", "--example", name, ..] => example("umbel", name),
                 ["cargo", "run", "--release", "-p", package, "--example", name, ..] => example(package, name),
-                ["cargo", "install", "--path", path] => root().join(path).join("Cargo.toml").is_file(),
-                ["cargo", "build", "--release", "-p", package] => {
+                ["cargo", "install", "--locked", "--path", path] => {
+                    root().join(path).join("Cargo.toml").is_file()
+                }
+                ["cargo", "build", "--release", "--locked", "-p", package] => {
                     crates.join(package).join("Cargo.toml").is_file()
                 }
                 ["cargo", "doc", "--open"] => true,

@@ -1,8 +1,9 @@
 //! Secrets are created once, readable only by their owner, named by a tag, and needed to query
 //! filters built with them.
 
-use crate::shell::{Shell, lines};
-use std::os::unix::fs::PermissionsExt;
+use crate::shell::{Process, Shell, UMBEL, lines};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
 /// Returns the tag in the output of `key new`.
 fn tag(printed: &str) -> &str {
@@ -120,10 +121,51 @@ fn an_embedded_secret_opens_the_filter_and_is_kept() {
 }
 
 #[test]
-fn a_key_file_that_others_may_read_is_used_with_a_warning() {
+fn a_key_file_that_others_own_or_can_read_is_refused() {
     let shell = Shell::new();
-    shell.run("key new key").ok();
-    shell.allow("key", 0o640);
-    let answer = shell.pipe("build --key-file key -o f", "a\n").code(0);
-    assert_eq!(answer.stderr, "umbel: others may read the key file key: `chmod 600 key` keeps it secret\n");
+    shell.run("key new key --hash sealed").ok();
+    shell.pipe("build --key-file key -o f", "a\n").ok();
+    shell.pipe("password build -o weak", "zebra\n").code(0);
+    shell.pipe("password build --key-file key -o named", "zebra\n").ok();
+    let all = ["build --key-file key -o g", "check --key-file key f", "add --key-file key f"];
+    let passwords = ["password build --key-file key -o g", "password check named --key-file key"];
+    let refused = |what: &str| {
+        let before = shell.contents(".");
+        for args in all.iter().chain(&passwords) {
+            shell.pipe(*args, "a\n").refused(&["key file key", what]);
+        }
+        // The key file beside the filter is under the same rule.
+        for args in ["password build -f -o weak", "password check weak", "password add weak"] {
+            shell.pipe(args, "zebra\n").refused(&["key file weak.key", what]);
+        }
+        assert!(shell.contents(".") == before, "nothing was written");
+    };
+    for mode in [0o644, 0o640, 0o604, 0o620, 0o666] {
+        shell.allow("key", mode);
+        shell.allow("weak.key", mode);
+        refused("chmod 600");
+    }
+    // A new filter does not get a secret that others know.
+    shell.allow("weak.key", 0o644);
+    fs::remove_file(shell.path("weak")).expect("a filter");
+    shell.pipe("password build -o weak", "zebra\n").refused(&["others have access to the key file weak.key"]);
+    assert!(!shell.path("weak").exists());
+    for mode in [0o600, 0o400] {
+        shell.allow("key", mode);
+        shell.allow("weak.key", mode);
+        all.iter().for_each(|args| drop(shell.pipe(*args, "a\n").code(0)));
+        fs::remove_file(shell.path("g")).expect("a filter");
+        shell.pipe("password build -f -o weak", "zebra\n").code(0);
+    }
+    // A pipe is as private as its writer.
+    let piped = format!("cat key | {UMBEL} check --key-file /dev/stdin f words");
+    shell.write("words", "a\n");
+    assert_eq!(Process::start(shell.program("sh").args(["-c", &piped])).finish().ok().text(), "a\n");
+    // Only root can give a file to another user.
+    if fs::metadata(shell.path("key")).expect("a file").uid() == 0 {
+        for name in ["key", "weak.key"] {
+            chown(shell.path(name), Some(65534), None).expect("root may");
+        }
+        refused("belongs to another user");
+    }
 }

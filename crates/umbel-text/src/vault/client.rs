@@ -1,30 +1,30 @@
 //! The owner's half of a vault, which has the keys.
 
-use super::document::{BadChunk, Contents, DocumentHead, MAX_PARTS, Sealer};
+use super::changes::PLACING;
+use super::document::{BadChunk, Document, DocumentHead, DocumentReader};
 use super::header::{self, Header, Stored};
-use super::keys::{Cost, Keys, Passphrase};
-use super::server::Server;
+use super::inventory::Inventory;
+use super::keys::{Cost, Keys, Passphrase, PassphraseKey};
+use super::server::{MAX_LISTINGS, Server};
+use super::state::State;
 use super::tee::{Discard, Failed, Tee};
 use super::tokens;
-use super::zidx::{Id, Index, IndexShape, Noise, Trapdoor};
+use super::zidx::{Id, IndexShape, Trapdoor};
 use crate::content;
 use crate::{Error, Result};
 use rayon::prelude::*;
-use std::collections::HashSet;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::SystemTime;
 use umbel::file::{self, Placing};
-use umbel::internals::file_lock::FileLockKind;
+use umbel::internals::sync::lock;
+use zeroize::Zeroizing;
 
 /// The file with the vault's sealed key.
 const HEADER: &str = "vault";
-/// The maximum length of a document's name: far longer than any path, and shorter than a sealed
-/// head.
-const MAX_NAME_BYTES: usize = 1 << 16;
-/// Files of a vault are private, and never replaced.
-const PLACING: Placing = Placing { create_new: true, private: true, locked: false };
 
 /// The options of a new vault.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,9 +45,13 @@ impl Default for Options {
 
 /// An open vault.
 pub struct Vault {
-    server: Server,
-    header: Header,
-    keys: Keys,
+    pub(super) server: Server,
+    pub(super) header: Header,
+    pub(super) keys: Keys,
+    /// The vault's key, from which all others are derived.
+    pub(super) key: Zeroizing<[u8; 32]>,
+    /// The key that opens the header. It changes with the passphrase.
+    pub(super) opener: Mutex<PassphraseKey>,
 }
 
 /// A document, as its owner sees it.
@@ -156,24 +160,48 @@ impl Vault {
         let folder = folder.as_ref();
         let shape = IndexShape::for_rate(options.words, options.rate)?;
         let header = Header { cost: options.cost, shape };
-        let (key, bytes) = header::create(&header, passphrase)?;
+        let mut key = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut key[..])?;
+        let opener = PassphraseKey::random(passphrase, &header.cost)?;
+        let bytes = header::seal(&header, &opener, &key, &Inventory::default())?;
         make_folder(folder)?;
         file::save_bytes(folder.join(HEADER), &bytes, PLACING)?;
-        Ok(Vault { server: Server::new(folder), header, keys: Keys::new(&key, shape.hashes()) })
+        Ok(Vault::new(folder, header, key, opener))
     }
 
-    /// Opens the vault in a directory.
+    /// Opens the vault in a directory, if that takes no more memory and time than a vault should:
+    /// 256 MiB, and about a second.
     ///
     /// # Errors
     ///
     /// Fails if there is no vault, its header is damaged or was written by a newer version, the
-    /// passphrase is wrong, or memory is short.
+    /// passphrase is wrong, or memory is short. Returns [`Error::CostlyVault`] if the header demands
+    /// too much.
     pub fn open(folder: impl AsRef<Path>, passphrase: &Passphrase) -> Result<Vault> {
+        Vault::open_costly(folder, passphrase, Cost::MAX_TRUSTED_MEMORY)
+    }
+
+    /// Opens the vault in a directory, with at most this much memory in KiB, and the time of four
+    /// passes over it.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Vault::open`].
+    pub fn open_costly(folder: impl AsRef<Path>, passphrase: &Passphrase, max_memory: u32) -> Result<Vault> {
         let folder = folder.as_ref();
         let stored = stored(folder)?;
-        let key = stored.open(folder, passphrase)?;
-        let header = stored.header;
-        Ok(Vault { server: Server::new(folder), header, keys: Keys::new(&key, header.shape.hashes()) })
+        if stored.header.cost.required_limit() > max_memory {
+            return Err(Error::CostlyVault { path: folder.to_owned(), cost: stored.header.cost });
+        }
+        let opener = stored.opener(passphrase)?;
+        let contents = stored.open(folder, &opener)?;
+        Ok(Vault::new(folder, stored.header, contents.key, opener))
+    }
+
+    fn new(folder: &Path, header: Header, key: Zeroizing<[u8; 32]>, opener: PassphraseKey) -> Vault {
+        let keys = Keys::new(&key, header.shape.hashes());
+        let server = Server::new(folder).with_shape(header.shape);
+        Vault { server, header, keys, key, opener: Mutex::new(opener) }
     }
 
     /// Returns the public header of the vault in a directory.
@@ -185,9 +213,8 @@ impl Vault {
         Ok(stored(folder.as_ref())?.header)
     }
 
-    /// Returns the path of the file with the sealed key of the vault in a directory. A process that
-    /// changes a vault should lock this file, so that concurrent processes see each other's
-    /// changes.
+    /// Returns the path of the file with the sealed key of the vault in a directory. A process
+    /// that changes the vault locks this file; see [`Vault::changes_under`].
     pub fn header_path(folder: impl AsRef<Path>) -> PathBuf {
         folder.as_ref().join(HEADER)
     }
@@ -204,7 +231,7 @@ impl Vault {
 
     /// Encrypts a document and its words, and adds it to the vault once all of it is on disk. A
     /// document compressed with gzip or zstd is stored as it is, and indexed by its decompressed
-    /// words.
+    /// words. Use [`Vault::changes`] to add several.
     ///
     /// # Errors
     ///
@@ -224,85 +251,104 @@ impl Vault {
         &self,
         name: &[u8],
         modified: Option<SystemTime>,
-        mut from: impl Read + Send,
+        from: impl Read + Send,
         others: &[Id],
     ) -> Result<Added> {
-        if name.len() > MAX_NAME_BYTES {
-            let needs = format!("one of at most {MAX_NAME_BYTES} bytes");
-            return Err(Error::parameter("name", format_args!("{} bytes", name.len()), needs));
-        }
-        let id = Id::random()?;
-        let path = self.server.path(&id);
-        let mut noise = Noise::random()?;
-        let mut added = None;
-        let mut locked = None;
-        file::save_with(&path, PLACING, |file| {
-            let failed = || Error::io(&path, "write to");
-            let sealer = Sealer::start(&self.keys, id, BufWriter::with_capacity(1 << 18, &mut *file));
-            let mut tee = Tee { from: &mut from, to: sealer.map_err(failed())?, failed: None };
-            let mut found = HashSet::new();
-            let most = u64::from(self.header.shape.words()) * u64::from(MAX_PARTS);
-            let read = read_words(&mut tee, &mut found, most);
-            // The vault stores the whole document, even if reading its words stopped early.
-            let drained = io::copy(&mut tee, &mut io::sink());
-            let Tee { from: _, to: sealer, failed: went_wrong } = { tee };
-            match went_wrong {
-                Some(Failed::Reading(error)) => {
-                    let name = PathBuf::from(String::from_utf8_lossy(name).into_owned());
-                    return Err(Error::io(&name, "read")(error));
-                }
-                Some(Failed::Writing(error)) => return Err(failed()(error)),
-                None => drained.map_err(failed())?,
-            };
-            if found.len() as u64 > most {
-                return Err(Error::TooManyWords { most });
-            }
-            let (is_text, cut) = match read {
-                Ok(is_text) => (is_text, None),
-                Err(error) => (true, Some(error.to_string())),
-            };
-            let head = DocumentHead {
-                name: name.to_vec(),
-                size: sealer.size,
-                modified: modified.map(seconds),
-                added: seconds(SystemTime::now()),
-                words: found.len() as u64,
-                is_text,
-            };
-            let parts = self.index(&id, found, &mut noise);
-            sealer.finish(&self.keys, &self.header.shape, &head, &parts).map_err(failed())?;
-            added = Some(Added { entry: Entry { id, head }, cut });
-            if !others.is_empty() {
-                // Flush before taking the lock, since flushing takes long.
-                file.sync_all().map_err(failed())?;
-                locked = self.server.listing(FileLockKind::Exclusive)?;
-            }
-            Ok(())
-        })?;
-        if !others.is_empty() {
-            others.iter().try_for_each(|id| self.unlink(id))?;
-            drop(locked);
-            self.flush_folder();
-        }
-        added.ok_or_else(|| Error::damaged(&path, "it was not written"))
+        let mut changes = self.changes()?;
+        let added = changes.replace(name, modified, from, others)?;
+        changes.finish()?;
+        Ok(added)
     }
 
-    /// Builds the parts of the index of a document with these words, all equally full.
-    fn index(&self, id: &Id, words: HashSet<String>, noise: &mut Noise) -> Vec<Index> {
-        let shape = &self.header.shape;
-        let mut words: Vec<String> = words.into_iter().collect();
-        // The part that holds a word must not reveal its position in the document.
-        words.sort_unstable();
-        noise.shuffle(&mut words);
-        let trapdoors: Vec<Trapdoor> = words.par_iter().map(|word| self.keys.index.trapdoor(word)).collect();
-        let count = trapdoors.len().div_ceil(shape.words() as usize).max(1);
-        let part = trapdoors.len().div_ceil(count).max(1);
-        let mut parts = Vec::with_capacity(count);
-        for number in 0..count {
-            let words = trapdoors.chunks(part).nth(number).unwrap_or_default();
-            parts.push(Index::build(shape, id, number as u32, words, noise));
+    /// Removes a document from the vault. Copies of its file may still exist elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such document, or if its file cannot be removed.
+    pub fn remove(&self, id: &Id) -> Result<()> {
+        let mut changes = self.changes()?;
+        changes.remove(&[*id])?;
+        changes.finish()
+    }
+
+    /// Returns the inventory as it is on disk, or `None` in a vault of the first version.
+    pub(super) fn inventory(&self) -> Result<Option<Inventory>> {
+        let folder = self.server.folder();
+        Ok(stored(folder)?.open(folder, &lock(&self.opener))?.inventory)
+    }
+
+    /// Returns the state of the vault. Remembered where the server cannot reach it, it shows later
+    /// whether the server has brought back an earlier state of the whole vault.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the header cannot be read, or the passphrase was changed since the vault was opened.
+    pub fn state(&self) -> Result<State> {
+        Ok(State::new(&self.keys.state, self.inventory()?.as_ref()))
+    }
+
+    /// Calls `work` with all documents, on all processors, and compares them with the inventory. A
+    /// document that is missing, or is not in the inventory, is an error.
+    fn each<T: Send>(&self, work: impl Fn(&Id) -> Result<T> + Send + Sync) -> Result<(Vec<T>, Vec<Error>)> {
+        let mut done = BTreeMap::new();
+        let mut listed = self.inventory()?;
+        let mut missing = Vec::new();
+        for _ in 0..MAX_LISTINGS {
+            let is_complete = self.server.visit(&mut done, &work)?;
+            missing.clear();
+            let mut odd = false;
+            if let Some(mut inventory) = listed.clone() {
+                let removed: HashSet<Id> = inventory.settle(|id| done.contains_key(id)).into_iter().collect();
+                missing.extend(inventory.documents().iter().filter(|id| !done.contains_key(id)).copied());
+                odd = done.keys().any(|id| !inventory.documents().contains(id) && !removed.contains(id));
+            }
+            // Whatever another process has changed meanwhile, it has announced before.
+            let now = if odd || !missing.is_empty() { self.inventory()? } else { listed.clone() };
+            if is_complete && now == listed {
+                break;
+            }
+            listed = now;
         }
-        parts
+        if let Some(mut inventory) = listed {
+            let removed = inventory.settle(|id| done.contains_key(id));
+            // Being removed, or left behind by a process that was killed.
+            removed
+                .iter()
+                .filter(|id| !inventory.documents().contains(id))
+                .for_each(|id| drop(done.remove(id)));
+            for (id, result) in &mut done {
+                if result.is_ok() && !inventory.documents().contains(id) {
+                    *result = Err(Error::NotListed { path: self.server.path(id) });
+                }
+            }
+        }
+        let (good, mut bad) = super::server::split(done);
+        bad.extend(missing.iter().map(|id| Error::MissingDocument { path: self.server.path(id) }));
+        Ok((good, bad))
+    }
+
+    /// Returns the ids that are in the inventory although their files are missing.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory cannot be listed.
+    pub fn missing(&self) -> Result<Vec<Id>> {
+        let Some(mut inventory) = self.inventory()? else { return Ok(Vec::new()) };
+        let present = self.server.documents()?;
+        inventory.settle(|id| present.contains(id));
+        Ok(inventory.documents().iter().filter(|id| !present.contains(id)).copied().collect())
+    }
+
+    /// Fails if a document is not in the inventory.
+    fn check_listed(&self, id: &Id) -> Result<()> {
+        match self.inventory()? {
+            Some(inventory) if !inventory.may_contain(id) => {
+                // If another process has just removed it, its file is gone.
+                self.server.open(id)?;
+                Err(Error::NotListed { path: self.server.path(id) })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns all documents in the order in which they were added, and the errors of those that
@@ -312,7 +358,7 @@ impl Vault {
     ///
     /// Fails if the directory cannot be listed.
     pub fn entries(&self) -> Result<(Vec<Entry>, Vec<Error>)> {
-        let (mut entries, problems) = self.server.each(|id| self.entry(id))?;
+        let (mut entries, problems) = self.each(|id| self.open_head(id).map(|(_, entry)| entry))?;
         entries.sort_by(|a, b| (a.head.added, &a.head.name, a.id).cmp(&(b.head.added, &b.head.name, b.id)));
         Ok((entries, problems))
     }
@@ -323,15 +369,21 @@ impl Vault {
     ///
     /// Fails if the document does not exist, is damaged, or cannot be read.
     pub fn entry(&self, id: &Id) -> Result<Entry> {
-        let head = self.server.open(id)?.head(&self.keys, &self.header.shape)?;
-        Ok(Entry { id: *id, head })
+        let (_, entry) = self.open_head(id)?;
+        self.check_listed(id)?;
+        Ok(entry)
     }
 
-    fn contents(&self, id: &Id) -> Result<(DocumentHead, Contents<'_>)> {
+    /// Opens a document, even if it is not in the inventory.
+    pub(super) fn open_head(&self, id: &Id) -> Result<(Document, Entry)> {
         let mut document = self.server.open(id)?;
-        let head = document.head(&self.keys, &self.header.shape)?;
-        let contents = document.contents(&self.keys, &head)?;
-        Ok((head, contents))
+        let head = document.head(&self.keys)?;
+        Ok((document, Entry { id: *id, head }))
+    }
+
+    fn contents(&self, id: &Id) -> Result<DocumentReader<'_>> {
+        let (document, entry) = self.open_head(id)?;
+        document.contents(&self.keys, &entry.head)
     }
 
     /// Writes the contents of a document. Every chunk is verified before it is written, but a later
@@ -342,7 +394,12 @@ impl Vault {
     ///
     /// Returns [`Error::Output`] if the writer fails. Any other error is about the document.
     pub fn read(&self, id: &Id, to: &mut impl Write) -> Result<()> {
-        let (_, mut contents) = self.contents(id)?;
+        let contents = self.contents(id)?;
+        self.check_listed(id)?;
+        self.copy(id, contents, to)
+    }
+
+    fn copy(&self, id: &Id, mut contents: DocumentReader<'_>, to: &mut impl Write) -> Result<()> {
         let mut buffer = vec![0; super::CHUNK];
         loop {
             match contents.read(&mut buffer).map_err(|error| self.failed(id, error))? {
@@ -350,6 +407,17 @@ impl Vault {
                 read => to.write_all(&buffer[..read]).map_err(Error::Output)?,
             }
         }
+    }
+
+    /// Returns a reader of the contents of a document, which verifies them as [`Vault::read`] does.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the document does not exist, is damaged, or cannot be read.
+    pub fn reader(&self, id: &Id) -> Result<impl Read + Send + '_> {
+        let contents = self.contents(id)?;
+        self.check_listed(id)?;
+        Ok(contents)
     }
 
     /// Writes the contents of a document to a file, completely or not at all. `replace` allows an
@@ -386,7 +454,7 @@ impl Vault {
     ///
     /// Fails if the directory cannot be listed.
     pub fn check_all(&self) -> Result<(usize, Vec<Error>)> {
-        let (whole, problems) = self.server.each(|id| self.check(id))?;
+        let (whole, problems) = self.each(|id| self.copy(id, self.contents(id)?, &mut io::sink()))?;
         Ok((whole.len(), problems))
     }
 
@@ -395,29 +463,6 @@ impl Vault {
         match error.get_ref().and_then(|error| error.downcast_ref::<BadChunk>()) {
             Some(bad) => Error::damaged(&path, bad.to_string()),
             None => Error::io(&path, "read")(error),
-        }
-    }
-
-    /// Removes a document from the vault. Copies of its file may still exist elsewhere.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file cannot be removed.
-    pub fn remove(&self, id: &Id) -> Result<()> {
-        self.unlink(id)?;
-        self.flush_folder();
-        Ok(())
-    }
-
-    fn unlink(&self, id: &Id) -> Result<()> {
-        let path = self.server.path(id);
-        fs::remove_file(&path).map_err(Error::io(&path, "remove"))
-    }
-
-    fn flush_folder(&self) {
-        // Some file systems cannot flush a directory.
-        if let Ok(folder) = File::open(self.server.folder()) {
-            let _ = folder.sync_all();
         }
     }
 
@@ -450,7 +495,7 @@ impl Vault {
     /// [`SearchResult::problems`].
     pub fn search(&self, query: &Query, confirm: bool) -> Result<SearchResult> {
         // Open each hit at once, so that a document that is replaced meanwhile is searched again.
-        let (asked, problems) = self.server.each(|id| {
+        let (asked, problems) = self.each(|id| {
             let may = self.server.open(id)?.may_contain(&query.trapdoors)?;
             if may { self.look(id, query, confirm).map(Some) } else { Ok(None) }
         })?;
@@ -478,7 +523,15 @@ impl Vault {
     ) -> Result<SearchResult> {
         let mut found =
             SearchResult { asked: answer.asked, problems: answer.problems, ..SearchResult::default() };
-        let opened: Vec<_> = answer.hits.par_iter().map(|id| self.look(id, query, confirm)).collect();
+        let opened: Vec<_> = answer
+            .hits
+            .par_iter()
+            .map(|id| {
+                let hit = self.look(id, query, confirm)?;
+                self.check_listed(id)?;
+                Ok(hit)
+            })
+            .collect();
         let mut looked = Vec::new();
         for hit in opened {
             match hit {
@@ -493,7 +546,7 @@ impl Vault {
     /// Opens a hit of the server. Returns its entry, and whether the document has all words.
     /// Without `confirm`, trusts the server.
     fn look(&self, id: &Id, query: &Query, confirm: bool) -> Result<(Entry, bool)> {
-        let entry = self.entry(id)?;
+        let (_, entry) = self.open_head(id)?;
         let holds = !confirm || self.holds(&entry, &query.words)?;
         Ok((entry, holds))
     }
@@ -503,8 +556,7 @@ impl Vault {
         if !entry.head.is_text {
             return Ok(false);
         }
-        let (_, contents) = self.contents(&entry.id)?;
-        let mut tee = Tee { from: contents, to: Discard, failed: None };
+        let mut tee = Tee { from: self.contents(&entry.id)?, to: Discard, failed: None };
         let mut missing: HashSet<&str> = words.iter().map(String::as_str).collect();
         let read = content::decompressed(&mut tee).and_then(|(_, text)| {
             tokens::read(text, |word| {
@@ -519,18 +571,7 @@ impl Vault {
     }
 }
 
-/// Reads the words of a document, decompressed. Returns whether the document is text. Stops
-/// collecting when there is one word more than `most`.
-fn read_words(from: &mut (impl Read + Send), found: &mut HashSet<String>, most: u64) -> io::Result<bool> {
-    let (_, text) = content::decompressed(from)?;
-    tokens::read(text, |word| {
-        if found.len() as u64 <= most {
-            found.insert(word);
-        }
-    })
-}
-
-fn stored(folder: &Path) -> Result<Stored> {
+pub(super) fn stored(folder: &Path) -> Result<Stored> {
     Stored::read(folder, &folder.join(HEADER)).map_err(|error| match error {
         Error::NoVault { .. } => lost_or(error, folder),
         other => other,
@@ -554,13 +595,5 @@ fn make_folder(folder: &Path) -> Result<()> {
     match builder.create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Vault::check_free(folder),
         made => made.map_err(Error::io(folder, "create")),
-    }
-}
-
-/// Returns the seconds since 1970, negative for earlier times.
-fn seconds(time: SystemTime) -> i64 {
-    match time.duration_since(SystemTime::UNIX_EPOCH) {
-        Ok(since) => i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
-        Err(before) => i64::try_from(before.duration().as_secs()).map_or(i64::MIN + 1, |seconds| -seconds),
     }
 }

@@ -223,8 +223,9 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Opens the file of a document, and checks its numbers against its length.
-    pub fn open(path: &Path, id: Id) -> Result<Document> {
+    /// Opens the file of a document. Checks its numbers against its length, and against the shape of
+    /// the vault's indexes if it is known, so that no more is read than such a document has.
+    pub fn open(path: &Path, id: Id, shape: Option<&IndexShape>) -> Result<Document> {
         let damaged = |what: &str| Error::damaged(path, what);
         let mut file = open_regular(path)?;
         let length = file.metadata().map_err(Error::io(path, "examine"))?.len();
@@ -256,6 +257,9 @@ impl Document {
         });
         if !sane || expected != Some(length) {
             return Err(damaged("its length is not the one that it was written with"));
+        }
+        if shape.is_some_and(|shape| shape.bits() != bits) {
+            return Err(damaged("its index does not have the shape of this vault's"));
         }
         let numbers = numbers.first_chunk().copied().unwrap_or_default();
         let sum = sum.first_chunk().copied().unwrap_or_default();
@@ -311,7 +315,7 @@ impl Document {
     }
 
     /// Decrypts the head.
-    pub fn head(&mut self, keys: &Keys, shape: &IndexShape) -> Result<DocumentHead> {
+    pub fn head(&mut self, keys: &Keys) -> Result<DocumentHead> {
         let hash = self.parts(|_, _| ())?;
         let mut sealed = vec![0; self.head as usize];
         self.read(FRONT_BYTES as u64 + self.content, &mut sealed)?;
@@ -319,17 +323,16 @@ impl Document {
         let plain = plain.ok_or_else(|| {
             Error::damaged(&self.path, "its head is not what was written, or is from another vault")
         })?;
-        let head = DocumentHead::from_bytes(&plain).filter(|_| self.bits == shape.bits());
-        head.ok_or_else(|| Error::damaged(&self.path, "its head makes no sense"))
+        DocumentHead::from_bytes(&plain).ok_or_else(|| Error::damaged(&self.path, "its head makes no sense"))
     }
 
     /// Returns a reader of the contents, which verifies every chunk before it returns any byte of
     /// it.
-    pub fn contents<'a>(self, keys: &'a Keys, head: &DocumentHead) -> Result<Contents<'a>> {
+    pub fn contents<'a>(self, keys: &'a Keys, head: &DocumentHead) -> Result<DocumentReader<'a>> {
         let Document { path, id, mut file, content, .. } = self;
         file.seek(SeekFrom::Start(FRONT_BYTES as u64)).map_err(Error::io(&path, "read"))?;
         let cipher = &keys.content;
-        Ok(Contents {
+        Ok(DocumentReader {
             file,
             cipher,
             id,
@@ -343,7 +346,7 @@ impl Document {
 }
 
 /// Reads and decrypts contents.
-pub(super) struct Contents<'a> {
+pub(super) struct DocumentReader<'a> {
     file: File,
     cipher: &'a Cipher,
     id: Id,
@@ -368,7 +371,7 @@ impl fmt::Display for BadChunk {
 
 impl std::error::Error for BadChunk {}
 
-impl Contents<'_> {
+impl DocumentReader<'_> {
     /// Reads and verifies the next chunk.
     fn next(&mut self) -> io::Result<()> {
         let bad = |number| io::Error::new(io::ErrorKind::InvalidData, BadChunk(number));
@@ -389,7 +392,7 @@ impl Contents<'_> {
     }
 }
 
-impl Read for Contents<'_> {
+impl Read for DocumentReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // Read up to the last chunk even if it contains only padding: it alone shows that no chunk
         // is missing.

@@ -1,8 +1,10 @@
-//! The header of a vault, in its file `vault`: the parameters that open it with the passphrase, and
-//! the shape of its indexes. `docs/vault.md` in the repository describes the format.
+//! The header of a vault, in its file `vault`: the parameters that open it with the passphrase, the
+//! shape of its indexes, and, sealed, the vault's key and the inventory of its documents.
+//! `docs/vault.md` in the repository describes the format.
 
 use super::document::open_regular;
-use super::keys::{Cipher, Cost, Passphrase};
+use super::inventory::{self, Inventory};
+use super::keys::{Cost, Passphrase, PassphraseKey};
 use super::zidx::IndexShape;
 use crate::{Error, Result};
 use sha2::{Digest, Sha256};
@@ -11,13 +13,17 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"UMBELVLT";
-const VERSION: u32 = 1;
-/// The size of magic, version, cost, salt and shape, which the sealed key authenticates.
+/// The version without an inventory, which is still read.
+const UNLISTED: u32 = 1;
+const VERSION: u32 = 2;
+/// The size of magic, version, cost, salt and shape, which the seal authenticates.
 const OPEN_BYTES: usize = 8 + 4 + 12 + 16 + 16;
 const NONCE_BYTES: usize = 24;
-const SEALED_KEY_BYTES: usize = 32 + 16;
+const KEY_BYTES: usize = 32;
+const TAG_BYTES: usize = 16;
 const CHECKSUM_BYTES: usize = 8;
-const HEADER_BYTES: usize = OPEN_BYTES + NONCE_BYTES + SEALED_KEY_BYTES + CHECKSUM_BYTES;
+/// The size of a header without an inventory.
+const HEADER_BYTES: usize = OPEN_BYTES + NONCE_BYTES + KEY_BYTES + TAG_BYTES + CHECKSUM_BYTES;
 
 /// The public properties of a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,27 +34,40 @@ pub struct Header {
     pub shape: IndexShape,
 }
 
-/// Creates a key and the header in which it is sealed.
-pub(super) fn create(header: &Header, passphrase: &Passphrase) -> Result<(Zeroizing<[u8; 32]>, Vec<u8>)> {
-    let mut key = Zeroizing::new([0; 32]);
-    getrandom::fill(&mut key[..])?;
-    let bytes = seal(header, passphrase, &key)?;
-    Ok((key, bytes))
+/// The contents of a header that the passphrase opens.
+pub(super) struct Contents {
+    /// The vault's key.
+    pub key: Zeroizing<[u8; KEY_BYTES]>,
+    /// The list of documents; `None` in a vault of the first version.
+    pub inventory: Option<Inventory>,
 }
 
-fn seal(header: &Header, passphrase: &Passphrase, key: &[u8; 32]) -> Result<Vec<u8>> {
-    let (mut salt, mut nonce) = ([0; 16], [0; NONCE_BYTES]);
-    getrandom::fill(&mut salt)?;
+/// Returns the bytes of a header.
+pub(super) fn seal(
+    header: &Header,
+    opener: &PassphraseKey,
+    key: &[u8; KEY_BYTES],
+    inventory: &Inventory,
+) -> Result<Vec<u8>> {
+    let mut nonce = [0; NONCE_BYTES];
     getrandom::fill(&mut nonce)?;
     let Header { cost, shape } = header;
-    let mut bytes = Vec::with_capacity(HEADER_BYTES);
+    let inventory = inventory.to_bytes();
+    if inventory.len() > inventory::MAX_BYTES {
+        let most = inventory::MAX_BYTES >> 20;
+        let got = format_args!("{} MiB", inventory.len() >> 20);
+        return Err(Error::parameter("list of documents", got, format!("one of at most {most} MiB")));
+    }
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + inventory.len());
     bytes.extend(MAGIC);
     bytes.extend([VERSION, cost.memory, cost.passes, cost.lanes].map(u32::to_le_bytes).as_flattened());
-    bytes.extend(salt);
+    bytes.extend(opener.salt);
     bytes.extend([shape.words(), shape.hashes()].map(u32::to_le_bytes).as_flattened());
     bytes.extend(shape.bits().to_le_bytes());
-    let cipher = Cipher::new(&*passphrase.key(&salt, cost)?);
-    let sealed = cipher.seal(&nonce, key, &bytes).unwrap_or_default();
+    let mut plain = Zeroizing::new(Vec::with_capacity(KEY_BYTES + inventory.len()));
+    plain.extend(key);
+    plain.extend(inventory);
+    let sealed = opener.cipher.seal(&nonce, &plain, &bytes).unwrap_or_default();
     bytes.extend(nonce);
     bytes.extend(sealed);
     bytes.extend(sum(&bytes));
@@ -63,8 +82,9 @@ fn sum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
 /// A header that was read from a file.
 pub(super) struct Stored {
     pub header: Header,
-    bytes: [u8; HEADER_BYTES],
+    bytes: Vec<u8>,
     salt: [u8; 16],
+    has_inventory: bool,
 }
 
 impl Stored {
@@ -78,22 +98,27 @@ impl Stored {
             }
             other => other,
         })?;
+        let most = (HEADER_BYTES + inventory::MAX_BYTES) as u64;
         let mut bytes = Vec::new();
-        file.take(HEADER_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
-        Stored::parse(&bytes, path)
+        file.take(most + 1).read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
+        Stored::parse(bytes, path)
     }
 
     /// Parses a header. Checks every field, because the server may have written it.
-    fn parse(bytes: &[u8], path: &Path) -> Result<Stored> {
+    fn parse(bytes: Vec<u8>, path: &Path) -> Result<Stored> {
         if !bytes.starts_with(MAGIC) {
             return Err(Error::damaged(path, "it is not the header of a vault"));
         }
         let number = |at: usize| bytes.get(at..)?.first_chunk().copied().map(u32::from_le_bytes);
-        if let Some(version) = number(8).filter(|version| *version != VERSION) {
+        let version = number(8).unwrap_or(VERSION);
+        if version != VERSION && version != UNLISTED {
             return Err(Error::Newer { path: path.to_owned(), version });
         }
-        let wrong_length = || Error::damaged(path, format!("it does not have {HEADER_BYTES} bytes"));
-        let bytes: [u8; HEADER_BYTES] = bytes.try_into().map_err(|_| wrong_length())?;
+        let most = HEADER_BYTES + if version == UNLISTED { 0 } else { inventory::MAX_BYTES };
+        let wrong_length = || Error::damaged(path, "it does not have the length of a header");
+        if !(HEADER_BYTES..=most).contains(&bytes.len()) {
+            return Err(wrong_length());
+        }
         let (before, end) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or_else(wrong_length)?;
         if sum(before) != *end {
             return Err(Error::damaged(path, "its checksum does not match"));
@@ -106,49 +131,71 @@ impl Stored {
         let shape = IndexShape::new(number(40)?, number(44)?);
         let bits = u64::from(number(48)?) | u64::from(number(52)?) << 32;
         match shape {
-            Ok(shape) if shape.bits() == bits => Ok(Stored { header: Header { cost, shape }, bytes, salt }),
+            Ok(shape) if shape.bits() == bits => {
+                let has_inventory = version != UNLISTED;
+                Ok(Stored { header: Header { cost, shape }, bytes, salt, has_inventory })
+            }
             _ => Err(Error::damaged(path, "its indexes have an impossible shape")),
         }
     }
 
-    /// Returns the key of the vault.
-    pub fn open(&self, folder: &Path, passphrase: &Passphrase) -> Result<Zeroizing<[u8; 32]>> {
+    /// Derives the key that opens this header.
+    pub fn opener(&self, passphrase: &Passphrase) -> Result<PassphraseKey> {
+        PassphraseKey::derive(passphrase, self.salt, &self.header.cost)
+    }
+
+    /// Opens the sealed part.
+    pub fn open(&self, folder: &Path, opener: &PassphraseKey) -> Result<Contents> {
         let wrong = || Error::WrongPassphrase { path: folder.to_owned() };
-        let cipher = Cipher::new(&*passphrase.key(&self.salt, &self.header.cost)?);
+        // The passphrase was changed since the key was derived.
+        if opener.salt != self.salt {
+            return Err(wrong());
+        }
         let (open, rest) = self.bytes.split_at(OPEN_BYTES);
         let (nonce, rest) = rest.split_first_chunk::<NONCE_BYTES>().ok_or_else(wrong)?;
-        let key =
-            cipher.open(nonce, &rest[..SEALED_KEY_BYTES], open).map(Zeroizing::new).ok_or_else(wrong)?;
-        key.first_chunk().copied().map(Zeroizing::new).ok_or_else(wrong)
+        let sealed = &rest[..rest.len() - CHECKSUM_BYTES];
+        let plain = Zeroizing::new(opener.cipher.open(nonce, sealed, open).ok_or_else(wrong)?);
+        let (key, list) = plain.split_first_chunk().ok_or_else(wrong)?;
+        let key = Zeroizing::new(*key);
+        let inventory = match self.has_inventory {
+            true => Some(Inventory::from_bytes(list).ok_or_else(wrong)?),
+            false => None,
+        };
+        Ok(Contents { key, inventory })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vault::zidx::Id;
 
     #[test]
     fn hostile_headers_are_refused_and_cost_little() {
         let passphrase = Passphrase::new(Zeroizing::new(b"open".to_vec())).unwrap();
         let header = Header { cost: Cost::WEAKEST, shape: IndexShape::new(100, 10).unwrap() };
-        let (key, bytes) = create(&header, &passphrase).unwrap();
+        let opener = PassphraseKey::random(&passphrase, &header.cost).unwrap();
+        let (key, inventory) = ([7; KEY_BYTES], Inventory::from_documents([Id([1; 16]), Id([2; 16])]));
+        let bytes = seal(&header, &opener, &key, &inventory).unwrap();
         let (folder, path) = (Path::new("v"), Path::new("v/vault"));
-        let stored = Stored::parse(&bytes, path).unwrap();
-        assert_eq!((stored.header, *stored.open(folder, &passphrase).unwrap()), (header, *key));
+        let parse = |bytes: &[u8]| Stored::parse(bytes.to_vec(), path);
+        let stored = parse(&bytes).unwrap();
+        let contents = stored.open(folder, &stored.opener(&passphrase).unwrap()).unwrap();
+        assert_eq!((stored.header, *contents.key, contents.inventory), (header, key, Some(inventory)));
         // Damage is detected before a passphrase is needed.
         for bit in 0..bytes.len() * 8 {
             let mut bytes = bytes.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert!(Stored::parse(&bytes, path).is_err(), "bit {bit}");
+            assert!(parse(&bytes).is_err(), "bit {bit}");
         }
-        assert!((0..bytes.len()).all(|end| Stored::parse(&bytes[..end], path).is_err()));
-        assert!(Stored::parse(&[&bytes[..], b"x"].concat(), path).is_err());
-        // With a corrected checksum, the sealed key or the limits still detect the change.
+        assert!((0..bytes.len()).all(|end| parse(&bytes[..end]).is_err()));
+        assert!(parse(&[&bytes[..], b"x"].concat()).is_err());
+        // With a corrected checksum, the seal or the limits still detect the change.
         let altered = |at: usize, value: u32| {
-            let mut bytes = bytes[..HEADER_BYTES - CHECKSUM_BYTES].to_vec();
+            let mut bytes = bytes[..bytes.len() - CHECKSUM_BYTES].to_vec();
             bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
             bytes.extend(sum(&bytes));
-            Stored::parse(&bytes, path)
+            parse(&bytes)
         };
         for (at, value) in [(12, 100 << 20), (12, 0), (16, u32::MAX), (16, 0), (20, 1 << 20), (20, 0)] {
             let error = altered(at, value).err().expect("a cost that is refused").to_string();
@@ -157,11 +204,22 @@ mod tests {
         for (at, value) in [(40, 1 << 30), (40, 0), (44, 65), (44, 9), (48, 1)] {
             assert!(altered(at, value).is_err(), "{at} {value}");
         }
-        for at in [16, 24, OPEN_BYTES, OPEN_BYTES + NONCE_BYTES, HEADER_BYTES - CHECKSUM_BYTES - 4] {
-            let error = altered(at, 2).unwrap().open(folder, &passphrase).expect_err("a wrong key");
+        let refused = |stored: &Stored| {
+            let opened = stored.open(folder, &stored.opener(&passphrase).unwrap());
+            let error = opened.err().expect("a wrong key");
             assert!(matches!(error, Error::WrongPassphrase { .. }), "{error}");
+        };
+        for at in [16, 24, OPEN_BYTES, OPEN_BYTES + NONCE_BYTES, bytes.len() - CHECKSUM_BYTES - 4] {
+            refused(&altered(at, 2).unwrap());
         }
+        // Nor can the inventory be dropped, by calling it a header of the first version.
+        assert!(altered(8, UNLISTED).is_err());
+        let mut short = bytes[..HEADER_BYTES - CHECKSUM_BYTES].to_vec();
+        short[8..12].copy_from_slice(&UNLISTED.to_le_bytes());
+        short.extend(sum(&short));
+        refused(&parse(&short).unwrap());
         let other = Passphrase::new(Zeroizing::new(b"Open".to_vec())).unwrap();
-        assert!(matches!(stored.open(folder, &other), Err(Error::WrongPassphrase { .. })));
+        let opened = stored.open(folder, &stored.opener(&other).unwrap());
+        assert!(matches!(opened, Err(Error::WrongPassphrase { .. })));
     }
 }

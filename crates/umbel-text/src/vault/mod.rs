@@ -37,25 +37,32 @@
 //! | [`zidx`] | the index by itself |
 //! | [`tokens`] | the words of documents and queries |
 //! | [`Vault`] | the owner's half, with the keys |
+//! | [`Changes`] | several changes, recorded together |
+//! | [`State`] | a state of the whole vault, to be remembered where the server cannot change it |
 //! | [`Server`] | the server's half, without keys |
 //! | [`insecure_demo`] | the attack on an index without a key |
 //!
 //! `docs/vault.md` in the repository describes the file formats, and what a server can and cannot
 //! learn.
 
+mod changes;
 mod client;
 mod document;
 mod header;
 mod insecure;
+mod inventory;
 mod keys;
 mod server;
+mod state;
 mod tee;
 pub mod tokens;
 pub mod zidx;
 
+pub use changes::Changes;
 pub use client::{Added, Entry, Options, Query, SearchResult, Vault};
 pub use document::{CHUNK, DocumentHead, MAX_PARTS, padded};
 pub use header::Header;
 pub use insecure::insecure_demo;
 pub use keys::{Cost, Passphrase};
 pub use server::{Answer, Seen, Server};
+pub use state::State;

@@ -4,7 +4,7 @@
 //! with the vault's sealed key, and works where that file was never copied to.
 
 use super::document::Document;
-use super::zidx::{Id, Trapdoor};
+use super::zidx::{Id, IndexShape, Trapdoor};
 use crate::{Error, Result};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
@@ -17,16 +17,16 @@ use umbel::internals::file_lock::{FileLockKind, lock_within};
 pub(super) const EXTENSION: &str = "doc";
 
 /// The maximum number of times a directory is listed because documents have disappeared.
-const MAX_LISTINGS: usize = 100;
+pub(super) const MAX_LISTINGS: usize = 100;
 
-/// Time limit for another process to release the lock on the directory, which it needs for a moment
-/// only.
-const LISTING_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time limit for another process to release a lock.
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A directory of documents that the server cannot read.
 #[derive(Clone, Debug)]
 pub struct Server {
     folder: PathBuf,
+    shape: Option<IndexShape>,
 }
 
 /// The result of a search on a server.
@@ -56,7 +56,14 @@ pub struct Seen {
 impl Server {
     /// Returns the server of a directory.
     pub fn new(folder: impl Into<PathBuf>) -> Server {
-        Server { folder: folder.into() }
+        Server { folder: folder.into(), shape: None }
+    }
+
+    /// Refuses documents whose indexes have another shape than this, before their indexes are read.
+    /// Without it, a forged document can claim an index of many gigabytes.
+    pub fn with_shape(mut self, shape: IndexShape) -> Server {
+        self.shape = Some(shape);
+        self
     }
 
     /// Returns the directory.
@@ -122,7 +129,7 @@ impl Server {
     /// does not release the lock, as anyone who can read the directory can lock it.
     pub(super) fn listing(&self, kind: FileLockKind) -> Result<Option<File>> {
         let Ok(folder) = File::open(&self.folder) else { return Ok(None) };
-        match lock_within(&folder, kind, LISTING_TIMEOUT) {
+        match lock_within(&folder, kind, LOCK_TIMEOUT) {
             Ok(()) => Ok(Some(folder)),
             Err(TryLockError::WouldBlock) => Err(Error::Locked { path: self.folder.clone() }),
             Err(TryLockError::Error(_)) => Ok(None),
@@ -130,36 +137,47 @@ impl Server {
     }
 
     pub(super) fn open(&self, id: &Id) -> Result<Document> {
-        Document::open(&self.path(id), *id)
+        Document::open(&self.path(id), *id, self.shape.as_ref())
     }
 
     /// Calls `work` with all documents, on all processors. If some have disappeared since the
     /// directory was listed, others may have replaced them, so the directory is listed again.
-    pub(super) fn each<T: Send>(
-        &self,
-        work: impl Fn(&Id) -> Result<T> + Send + Sync,
-    ) -> Result<(Vec<T>, Vec<Error>)> {
-        let mut done: BTreeMap<Id, Result<T>> = BTreeMap::new();
+    fn each<T: Send>(&self, work: impl Fn(&Id) -> Result<T> + Send + Sync) -> Result<(Vec<T>, Vec<Error>)> {
+        let mut done = BTreeMap::new();
         for _ in 0..MAX_LISTINGS {
-            let listed: HashSet<Id> = self.documents()?.into_iter().collect();
-            // A document that is still listed but cannot be opened is a broken link, and stays an
-            // error.
-            done.retain(|id, _| listed.contains(id));
-            let new: Vec<Id> = listed.into_iter().filter(|id| !done.contains_key(id)).collect();
-            let new: Vec<_> = new.into_par_iter().map(|id| (id, work(&id))).collect();
-            let gone = new.iter().any(|(_, result)| result.as_ref().is_err_and(Error::is_gone));
-            done.extend(new);
-            if !gone {
+            if self.visit(&mut done, &work)? {
                 break;
             }
         }
-        let (mut good, mut bad) = (Vec::new(), Vec::new());
-        for result in done.into_values() {
-            match result {
-                Ok(done) => good.push(done),
-                Err(error) => bad.push(error),
-            }
-        }
-        Ok((good, bad))
+        Ok(split(done))
     }
+
+    /// Lists the directory, drops the results of documents that have disappeared, and calls `work`
+    /// with the new ones. Returns `false` if one of those has disappeared meanwhile.
+    pub(super) fn visit<T: Send>(
+        &self,
+        done: &mut BTreeMap<Id, Result<T>>,
+        work: impl Fn(&Id) -> Result<T> + Send + Sync,
+    ) -> Result<bool> {
+        let listed: HashSet<Id> = self.documents()?.into_iter().collect();
+        // A document that is still listed but cannot be opened is a broken link, and stays an error.
+        done.retain(|id, _| listed.contains(id));
+        let new: Vec<Id> = listed.into_iter().filter(|id| !done.contains_key(id)).collect();
+        let new: Vec<_> = new.into_par_iter().map(|id| (id, work(&id))).collect();
+        let gone = new.iter().any(|(_, result)| result.as_ref().is_err_and(Error::is_gone));
+        done.extend(new);
+        Ok(!gone)
+    }
+}
+
+/// Separates results from errors.
+pub(super) fn split<T>(done: BTreeMap<Id, Result<T>>) -> (Vec<T>, Vec<Error>) {
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for result in done.into_values() {
+        match result {
+            Ok(done) => good.push(done),
+            Err(error) => bad.push(error),
+        }
+    }
+    (good, bad)
 }

@@ -16,3 +16,4 @@ mod spelling;
 mod tables;
 mod tables_reader;
 mod vault;
+mod vault_changes;

@@ -7,7 +7,6 @@ use crate::input::{resolve, total_len};
 use crate::terminal::Progress;
 use crate::terminal::output::warn;
 use anyhow::{Context, Result, bail};
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -222,10 +221,7 @@ impl SecretSource {
         match self {
             SecretSource::Given => {}
             SecretSource::Existing(path) => {
-                let owner = std::fs::metadata(path).map(|found| found.uid()).ok();
-                let strange = owner.is_some_and(|owner| owner != rustix::process::geteuid().as_raw());
-                let known = if strange { ", which belongs to another user, who may know it" } else { "" };
-                warn(format_args!("used the secret that was there, {}{known}", path.display()));
+                warn(format_args!("used the secret that was there, {}", path.display()));
             }
             SecretSource::New(_, path) => {
                 let path = path.display();

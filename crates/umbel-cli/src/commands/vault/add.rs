@@ -1,7 +1,8 @@
 //! `umbel vault add`: adds files to a vault.
 
 use crate::args::headings;
-use crate::documents::vaults::{PassphraseArgs, document_json, lock_vault};
+use crate::documents::passphrases::PassphraseArgs;
+use crate::documents::vaults::{document_json, start_changes};
 use crate::filters::LockArgs;
 use crate::input::{CountedReader, is_stdin, name, open_raw, total_len};
 use crate::report::{printable, size};
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use umbel_text::vault::zidx::Id;
-use umbel_text::vault::{Options, Vault};
+use umbel_text::vault::{Changes, Options, Vault};
 
 /// Encrypt files and add them to a vault.
 ///
@@ -89,10 +90,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::from(FAILED));
     }
     let vault = open(args)?;
-    // Without the lock, two processes that add the same name would not see each other.
-    let _lock = lock_vault(&args.vault, args.lock)?;
+    // Under the lock, since two processes that add the same name would not see each other.
+    let changes = start_changes(&vault, &args.vault, args.lock)?;
     let mut addition =
-        Addition { args, known: names(&vault)?, vault, read: Arc::default(), bytes: 0, count: 0 };
+        Addition { args, known: names(&vault)?, changes, read: Arc::default(), bytes: 0, count: 0 };
     let progress = Progress::of_bytes(Arc::clone(&addition.read), total_len(&files));
     for file in &files {
         match addition.add(file) {
@@ -102,6 +103,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     progress.finish();
+    addition.changes.finish()?;
+    args.secret.remember(&vault)?;
     if !args.json && io::stderr().is_terminal() {
         output::message(format_args!("added: {}, of {}", addition.count, size(addition.bytes)));
     }
@@ -176,7 +179,7 @@ fn walk(
 /// Files added to a vault.
 struct Addition<'a> {
     args: &'a Args,
-    vault: Vault,
+    changes: Changes<'a>,
     known: HashMap<Vec<u8>, Vec<Id>>,
     read: Arc<AtomicU64>,
     bytes: u64,
@@ -200,7 +203,7 @@ impl Addition<'_> {
         let modified = file.metadata().ok().filter(Metadata::is_file).and_then(|found| found.modified().ok());
         let reader = CountedReader::new(file, Arc::clone(&self.read));
         let failed = || format!("{} was not added", name(path));
-        let added = self.vault.replace(&name_in_vault, modified, reader, &before).with_context(failed)?;
+        let added = self.changes.replace(&name_in_vault, modified, reader, &before).with_context(failed)?;
         if let Some(why) = &added.cut {
             output::warn(format_args!(
                 "{} is in the vault, but cannot be decompressed to its end, and is found by the words before that: {why}",

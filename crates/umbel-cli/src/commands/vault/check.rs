@@ -1,6 +1,7 @@
 //! `umbel vault check`: verifies all documents of a vault.
 
-use crate::documents::vaults::{PassphraseArgs, report_problems};
+use crate::documents::passphrases::PassphraseArgs;
+use crate::documents::vaults::report_problems;
 use crate::terminal::output;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -8,10 +9,12 @@ use std::process::ExitCode;
 
 /// Read every document of a vault and report the damaged ones.
 ///
-/// A document that was deleted, or replaced by an older version of itself, cannot be detected.
+/// A document that is missing, or was brought back after it was removed or replaced, is reported
+/// too. Only --state-file reveals that the whole vault was set back to an earlier state.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel vault check secrets
+  umbel vault check secrets --state-file secrets.state
 
 Exit codes: 0 all documents are intact, 2 an error occurred.")]
 pub struct Args {

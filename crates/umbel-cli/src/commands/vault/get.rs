@@ -1,7 +1,8 @@
 //! `umbel vault get`: decrypts a document.
 
 use crate::args::headings;
-use crate::documents::vaults::{PassphraseArgs, find_documents};
+use crate::documents::passphrases::PassphraseArgs;
+use crate::documents::vaults::find_documents;
 use crate::filters::explain_exists;
 use crate::terminal::output::{Out, WRITE_FAILED};
 use anyhow::{Context, Result, bail};

@@ -28,7 +28,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let Header { cost, shape } =
         Vault::header_of(&args.vault).map_err(|error| explain_missing(error, &args.vault))?;
-    let (seen, problems) = Server::new(&args.vault).seen()?;
+    let (seen, problems) = Server::new(&args.vault).with_shape(shape).seen()?;
     let sum = |of: fn(&umbel_text::vault::Seen) -> u64| seen.iter().map(of).sum::<u64>();
     let (parts, content) = (sum(|seen| seen.parts.into()), sum(|seen| seen.content));
     let [ones, bits] = [sum(|seen| seen.bits[0]), sum(|seen| seen.bits[1])];

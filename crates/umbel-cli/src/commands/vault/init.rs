@@ -1,7 +1,8 @@
 //! `umbel vault init`: creates an empty vault.
 
 use crate::args::{headings, number};
-use crate::documents::vaults::PassphraseArgs;
+use crate::documents::passphrases::PassphraseArgs;
+use crate::terminal::output;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -70,7 +71,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let passphrase = args.secret.new_passphrase(&args.vault)?;
     let cost = Cost { memory: args.memory, passes: args.passes, ..Cost::DEFAULT };
     let options = Options { cost, words: args.words, rate: args.fpr };
-    Vault::create(&args.vault, &passphrase, &options)?;
+    let vault = Vault::create(&args.vault, &passphrase, &options)?;
+    args.secret.remember(&vault)?;
+    if cost.required_limit() > Cost::MAX_TRUSTED_MEMORY {
+        let limit = cost.required_limit().div_ceil(1024);
+        output::message(format_args!("umbel: this vault opens only with --max-memory {limit}MiB"));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

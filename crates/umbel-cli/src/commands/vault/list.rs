@@ -1,7 +1,8 @@
 //! `umbel vault list`: lists the documents of a vault.
 
 use crate::args::headings;
-use crate::documents::vaults::{PassphraseArgs, document_json, format_time, report_problems};
+use crate::documents::passphrases::PassphraseArgs;
+use crate::documents::vaults::{document_json, format_time, report_problems};
 use crate::report::{Columns, printable, size};
 use crate::terminal::output;
 use anyhow::Result;

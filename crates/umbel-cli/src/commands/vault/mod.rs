@@ -1,11 +1,14 @@
 //! `umbel vault`: encrypted files that can be searched by their words.
 
 mod add;
+mod adopt;
 mod check;
+mod copy;
 mod get;
 mod info;
 mod init;
 mod list;
+mod passphrase;
 mod remove;
 mod search;
 
@@ -39,6 +42,9 @@ enum Command {
     Remove(remove::Args),
     Check(check::Args),
     Info(info::Args),
+    Passphrase(passphrase::Args),
+    Adopt(adopt::Args),
+    Copy(copy::Args),
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -51,5 +57,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Command::Remove(args) => remove::run(args),
         Command::Check(args) => check::run(args),
         Command::Info(args) => info::run(args),
+        Command::Passphrase(args) => passphrase::run(args),
+        Command::Adopt(args) => adopt::run(args),
+        Command::Copy(args) => copy::run(args),
     }
 }

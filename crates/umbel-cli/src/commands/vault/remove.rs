@@ -1,6 +1,7 @@
 //! `umbel vault remove`: removes documents from a vault.
 
-use crate::documents::vaults::{PassphraseArgs, find_documents, lock_vault};
+use crate::documents::passphrases::PassphraseArgs;
+use crate::documents::vaults::{find_documents, start_changes};
 use crate::filters::LockArgs;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -32,13 +33,15 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let vault = args.secret.open(&args.vault)?;
-    let _lock = lock_vault(&args.vault, args.lock)?;
+    let mut changes = start_changes(&vault, &args.vault, args.lock)?;
     let mut ids = match find_documents(&vault, &args.documents)? {
         Ok(ids) => ids,
         Err(code) => return Ok(code),
     };
     ids.sort_unstable();
     ids.dedup();
-    ids.iter().try_for_each(|id| vault.remove(id))?;
+    changes.remove(&ids)?;
+    changes.finish()?;
+    args.secret.remember(&vault)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,8 @@
 //! `umbel vault search`: lists the documents that contain some words.
 
 use crate::args::headings;
-use crate::documents::vaults::{PassphraseArgs, document_json, report_problems};
+use crate::documents::passphrases::PassphraseArgs;
+use crate::documents::vaults::{document_json, report_problems};
 use crate::terminal::exit::found;
 use crate::terminal::output;
 use anyhow::Result;
