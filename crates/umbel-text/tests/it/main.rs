@@ -14,4 +14,5 @@ mod similarity;
 mod spelling;
 mod tables;
 mod tables_reader;
+mod tables_secret;
 mod vault;
