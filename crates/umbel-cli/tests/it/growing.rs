@@ -5,7 +5,7 @@ use crate::shell::{self, Answer, Shell, first_occurrences, line, lines, split, t
 use std::collections::HashSet;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use umbel::{Blocked, Bloom};
+use umbel::{AnyFilter, Kind, Spec};
 
 const KINDS: [&[&str]; 4] = [
     &["--kind", "blocked"],
@@ -210,8 +210,8 @@ fn uniq_drops_no_line_because_of_lines_crafted_to_collide() {
     const VICTIMS: usize = 300;
     let shell = Shell::new();
     let seen = lines(1, 0..LINES);
-    let mut filter = Bloom::<Blocked>::with_capacity(LINES, 0.01).unwrap();
-    filter.insert_batch(&split(&seen)[..]);
+    let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(LINES, 0.01).unwrap()).unwrap();
+    filter.insert_batch(&split(&seen)[..]).unwrap();
     let candidates = (0..).map(|number| format!("ALERT {number}"));
     let victims: Vec<String> =
         candidates.filter(|line| filter.contains(line.as_str())).take(VICTIMS).collect();
