@@ -6,6 +6,7 @@
 use super::folder;
 use super::reader::Access;
 use crate::{Error, Result};
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -22,13 +23,11 @@ const KEY_FILE_BYTES: usize = KEY_FILE_START.len() + 2 * SECRET_BYTES + 1;
 const SECRET_BYTES: usize = 16;
 
 /// The hash with which the filters of a store are built.
-#[derive(Debug)]
 pub(super) struct StoreHash {
     hasher: Hasher,
     source: HashSource,
 }
 
-#[derive(Debug)]
 enum HashSource {
     /// The options of the store.
     Options,
@@ -98,6 +97,13 @@ impl StoreHash {
     /// instead, which takes less time than building the filters again.
     pub fn is_unavailable(&self) -> bool {
         matches!(self.source, HashSource::Unavailable)
+    }
+}
+
+/// Shows the tag of the secret, not the secret.
+impl fmt::Debug for StoreHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.hasher.fmt(f)
     }
 }
 
