@@ -220,6 +220,18 @@ pub const GOH: Reference = reference(
     "Goh 2003",
     "Eu-Jin Goh. Secure indexes. Cryptology ePrint Archive, report 2003/216, 2003.",
 );
+pub const GERBET: Reference = reference(
+    "gkl15",
+    "Gerbet et al. 2015",
+    "Thomas Gerbet, Amrit Kumar and Cédric Lauradoux. The power of evil choices in \
+     Bloom filters. DSN 2015, 101–112.",
+);
+pub const NAOR: Reference = reference(
+    "ny15",
+    "Naor and Yogev 2015",
+    "Moni Naor and Eylon Yogev. Bloom filters in adversarial environments. CRYPTO 2015, \
+     LNCS 9216, 565–584.",
+);
 pub const JAIN: Reference = reference(
     "jdt05",
     "Jain et al. 2005",

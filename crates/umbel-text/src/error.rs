@@ -235,6 +235,7 @@ impl From<umbel::Error> for Error {
         match error {
             umbel::Error::Io { path, doing, source } => Error::Io { path, doing, source },
             umbel::Error::Format { path, problem } => Error::Format { path, problem },
+            umbel::Error::NoRandom(source) => Error::NoRandom(source),
             other => Error::Filter(other),
         }
     }

@@ -104,6 +104,8 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// The system has no random numbers.
+    NoRandom(io::Error),
     /// The contents of a file cannot be used.
     Format {
         /// The file; empty for bytes in memory.
@@ -211,6 +213,7 @@ impl fmt::Display for Error {
                 )
             }
             Error::Io { path, doing, .. } => write!(f, "cannot {doing} {}", file(path)),
+            Error::NoRandom(_) => f.write_str("the system has no random numbers"),
             Error::Format { path, .. } => write!(f, "cannot use {}", file(path)),
         }?;
         write_causes(self, f)
@@ -221,6 +224,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Io { source, .. } => Some(source),
+            Error::NoRandom(source) => Some(source),
             Error::Format { problem, .. } => Some(problem),
             _ => None,
         }

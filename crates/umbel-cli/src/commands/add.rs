@@ -17,6 +17,10 @@ use umbel::kind::Category;
 /// The file is replaced as a whole once all lines have been read. Until then, and after any error,
 /// it is unchanged. Processes that add to the same filter wait for each other. A warning is printed
 /// when the filter holds more keys than it was sized for.
+///
+/// Unless the filter was built with --key-file, it has a public hash: anyone can craft colliding
+/// keys, which the filter then reports as present, and --new does not print. Build it with
+/// --key-file for hostile input.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel add seen.umbel --key banana

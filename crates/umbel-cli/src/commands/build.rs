@@ -27,7 +27,8 @@ use umbel::{Hasher, Kind};
 /// determine the filter, and nothing is held. With -m alone, k follows from the number of keys.
 ///
 /// The same input and options produce the same file with any number of threads. The seed is fixed,
-/// so filters that were built separately can be united.
+/// so filters that were built separately can be united. It is a public hash: anyone can craft
+/// colliding keys; use --key-file for hostile input.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   seq 1000000 | umbel build -o million.umbel

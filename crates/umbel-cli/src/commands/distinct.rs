@@ -20,7 +20,8 @@ use umbel::sketch::Distinct;
 ///
 /// -o saves the sketch behind the estimate. A saved sketch can be an input in place of the lines
 /// that it was made from, so lines that occur in several inputs count once. Sketches that are
-/// united must have the same --error and the same hash.
+/// united must have the same --error and the same hash. It is a public hash: lines can be crafted that
+/// make the estimate wrong; use --key-file for hostile input.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel distinct -d ' ' -F 1 access.log         # distinct visitors of a day

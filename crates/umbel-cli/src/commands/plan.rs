@@ -22,6 +22,8 @@ use umbel::{Kind, Plan, Spec};
 /// both numbers are printed if they differ; bits that are given with -m are kept. The kind is
 /// blocked; it is standard below 64 KiB, where the rate of a blocked filter varies too much, and if
 /// -k is given, since the blocked kind uses multiples of eight hash functions.
+///
+/// A rate assumes keys that were not crafted to collide, unless the filter is built with --key-file.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel plan -n 1e9 -p 0.1%               # the memory of a billion keys

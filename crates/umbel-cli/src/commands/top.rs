@@ -151,7 +151,8 @@ impl Args {
             (None, Some(saved)) => saved.k(),
             (None, None) => DEFAULT_COUNTERS,
         };
-        let hasher = saved.map_or_else(|| self.sketch.hasher(), |saved| Ok(saved.hasher().clone()))?;
+        let hasher =
+            saved.map_or_else(|| self.sketch.transient_hasher(), |saved| Ok(saved.hasher().clone()))?;
         Ok(Frequent::new(k)?.with_hasher(hasher))
     }
 }

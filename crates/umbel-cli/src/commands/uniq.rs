@@ -1,7 +1,7 @@
 //! `umbel uniq`: first occurrences, in the order of the input.
 
 use crate::args::{headings, number};
-use crate::filters::new_distinct;
+use crate::filters::{TransientHashArgs, new_distinct};
 use crate::input::InputArgs;
 use crate::pipeline::dedup;
 use crate::report::percent;
@@ -21,12 +21,18 @@ use umbel::{AnyFilter, Digest, Kind, Spec};
 /// dropped at the filter's rate; a message at the end estimates how many were. Without -n the
 /// filter takes 64 MiB, which is enough for 17 million distinct lines. With --window, lines are
 /// forgotten after a number of other lines or a time, so the input may be endless.
+///
+/// The hash has a random secret: nobody can craft lines that make others be dropped, and a rate of
+/// losses holds whatever the lines are. Which lines are lost differs from run to run. With --seed
+/// it does not, and someone who knows the seed and chooses some of the lines can have any other
+/// line dropped.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel uniq big.log > once.log
   umbel uniq -n 1e8 -p 1e-6 < big.log > once.log
   tail -f access.log | umbel uniq -d ' ' -F 1 --print-field
-  tail -f alerts.log | umbel uniq --window 10m   # each alert once in 10 min")]
+  tail -f alerts.log | umbel uniq --window 10m   # each alert once in 10 min
+  umbel uniq --seed 7 big.log > once.log         # the same lines in every run")]
 pub struct Args {
     /// Expected number of distinct lines (default: as many as the memory allows)
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
@@ -63,6 +69,9 @@ pub struct Args {
     generations: u32,
 
     #[command(flatten)]
+    hashing: TransientHashArgs,
+
+    #[command(flatten)]
     input: InputArgs,
 
     /// Print no summary at the end
@@ -95,7 +104,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let given = Given { n, p: Some(args.fpr), m, k: None };
     let kind = if args.window.is_some() { Kind::Aging } else { Kind::Blocked };
-    let filter = AnyFilter::build(kind, &Spec::from_given(given)?.with_options(options))?;
+    let spec = Spec::from_given(given)?.with_options(options).with_hasher(args.hashing.hasher()?);
+    let filter = AnyFilter::build(kind, &spec)?;
     let capacity = filter.design().map_or(0, |design| design.capacity);
     let mut losses =
         Losses { capacity, target_rate: args.fpr, distinct: new_distinct()?, ..Losses::default() };
@@ -112,8 +122,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         } else {
             "different lines of"
         };
+        let assumption = match args.hashing.seed {
+            Some(_) => "public hash: if no line was crafted to collide",
+            None => "secret hash: for any lines",
+        };
         warn(format_args!(
-            "{kept} {what} {}; {} more expected to be wrongly dropped",
+            "{kept} {what} {}; {} more expected to be wrongly dropped ({assumption})",
             counts.keys,
             format_expected(losses.expected())
         ));

@@ -7,10 +7,28 @@ use clap::Args;
 use umbel::Hasher;
 use umbel::hash::Strength;
 
+/// The hash of a filter that does not outlive the command: keyed with a random secret, unless a
+/// seed is given.
+#[derive(Args, Clone, Debug)]
+pub struct TransientHashArgs {
+    /// Hash with this seed instead of a random secret, so that a run can be repeated; anyone who
+    /// knows the seed can craft keys that collide
+    #[arg(long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
+    pub seed: Option<u64>,
+}
+
+impl TransientHashArgs {
+    /// Returns the hash. Without a seed, each call draws another secret.
+    pub fn hasher(&self) -> umbel::Result<Hasher> {
+        self.seed.map_or_else(Hasher::random, |seed| Ok(Hasher::fast(seed)))
+    }
+}
+
 /// The seed or secret of a hash.
 #[derive(Args, Clone, Debug)]
 pub struct HashArgs {
-    /// Seed of the fast hash; only filters with the same seed can be united [default: 0]
+    /// Seed of the fast hash, which is public; only filters with the same seed can be united
+    /// [default: 0]
     #[arg(long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
     pub seed: Option<u64>,
 

@@ -28,7 +28,7 @@ pub use build::SetBuilder;
 pub use distinct::{DistinctCounter, capacity_for, new_distinct};
 pub use fill::{ParallelFill, warn_if_overfull};
 pub use group::FilterGroup;
-pub use hash_args::HashArgs;
+pub use hash_args::{HashArgs, TransientHashArgs};
 pub use kind_options::{CellScheme, KindOptionArgs, MultisetArgs, default_rate, window_keys};
 pub use literature::LiteratureBuilder;
 pub use lock::LockArgs;

@@ -69,6 +69,16 @@ impl SketchArgs {
         Ok(self.secrets.single()?.unwrap_or_default())
     }
 
+    /// Returns the hash for lines if there is no saved sketch and the result does not depend on the
+    /// hash: as [`hasher`](SketchArgs::hasher), but with a random secret if nothing is saved. Lines
+    /// that are crafted to collide could make the sketch slow.
+    pub fn transient_hasher(&self) -> Result<Hasher> {
+        match self.secrets.single()? {
+            None if self.output.is_none() => Ok(Hasher::random()?),
+            given => Ok(given.unwrap_or_default()),
+        }
+    }
+
     /// Returns the byte that ends a line, in and out.
     pub fn line_end(&self) -> u8 {
         self.input.line_end()

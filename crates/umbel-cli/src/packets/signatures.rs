@@ -2,13 +2,14 @@
 
 use crate::input::{name, read_whole};
 use crate::report::printable;
+use crate::system::random_seed;
 use crate::terminal::output::warn;
 use anyhow::{Result, bail};
 use bstr::ByteSlice;
 use std::borrow::Cow;
 use std::path::Path;
 use umbel::internals::hex;
-use umbel_net::signatures::{MAX_LENGTH, Scanner};
+use umbel_net::signatures::{MAX_LENGTH, Scanner, Settings};
 
 /// Reads the signatures of a file, one in each line, into a scanner. Empty lines are ignored.
 pub fn read(path: &Path, in_hex: bool) -> Result<Scanner> {
@@ -43,7 +44,9 @@ pub fn read(path: &Path, in_hex: bool) -> Result<Scanner> {
             "every signature of {file} ends with a carriage return, which is searched for too"
         ));
     }
-    Ok(Scanner::new(signatures)?)
+    // Senders who know the seed could choose data that passes the filters, which takes longer.
+    let settings = Settings { seed: random_seed()?, ..Settings::default() };
+    Ok(Scanner::with(signatures, &settings)?)
 }
 
 /// Appends a signature, as text if all of it is printable.

@@ -62,6 +62,8 @@ pub struct FilterReport {
     #[serde(skip)]
     headroom_error: f64,
     pub hash: String,
+    /// Whether anyone can compute the hash, and so craft keys that collide.
+    pub public_hash: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,6 +118,7 @@ impl FilterReport {
             headroom_error: held.map_or(0.0, |held| held.error),
             path: None,
             hash: String::new(),
+            public_hash: true,
             seed: None,
             key_tag: None,
             key_embedded: None,
@@ -173,7 +176,7 @@ impl FilterReport {
         let hash = id.map(|id| id.strength.to_string()).or(family).unwrap_or_default();
         let seed = id.filter(|id| id.strength == Strength::Fast).map(|id| id.value);
         let key_tag = id.filter(|id| id.strength != Strength::Fast).map(|id| format!("{:016x}", id.value));
-        FilterReport { hash, seed, key_tag, ..self }
+        FilterReport { hash, public_hash: key_tag.is_none(), seed, key_tag, ..self }
     }
 }
 
@@ -205,6 +208,10 @@ impl Held {
 
 /// The number of standard errors by which insertions exceed the estimate if keys were repeated.
 const REPEATED: f64 = 4.0;
+
+/// What a public hash does not promise, and the remedy.
+const PUBLIC_HASH: &str = "public hash: anyone can craft colliding keys";
+const HOSTILE_INPUT: &str = "use --key-file for hostile input";
 
 /// The details of a map's values, which have a row of their own.
 const VALUES: [&str; 2] = ["values", "code book bytes"];
@@ -298,13 +305,13 @@ impl fmt::Display for FilterReport {
         rows.add(
             "hash",
             match (&self.seed, &self.key_tag) {
-                (Some(seed), _) => format!("{}, seed {seed}", self.hash),
+                (Some(seed), _) => format!("{}, seed {seed} ({PUBLIC_HASH}; {HOSTILE_INPUT})", self.hash),
                 (_, Some(tag)) => {
                     let embedded =
                         if self.key_embedded == Some(true) { ", the secret is in the file" } else { "" };
                     format!("{}, secret {tag}{embedded}", self.hash)
                 }
-                _ => self.hash.clone(),
+                _ => format!("{} ({PUBLIC_HASH})", self.hash),
             },
         );
         if let Some(count) = self.count.filter(|_| !self.fixed) {

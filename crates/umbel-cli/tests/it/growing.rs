@@ -5,6 +5,7 @@ use crate::shell::{self, Answer, Shell, first_occurrences, line, lines, split, t
 use std::collections::HashSet;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use umbel::{AnyFilter, Kind, Spec};
 
 const KINDS: [&[&str]; 4] = [
     &["--kind", "blocked"],
@@ -139,7 +140,8 @@ fn uniq_prints_the_first_occurrence_of_every_line() {
     assert!((35_000..43_000).contains(&expected.len()));
     for threads in ["1", "2", "7"] {
         for size in [&[][..], &["-n", "43000"], &["--max-bytes", "1MiB"], &["-p", "1e-9"]] {
-            let answer = shell.pipe(&[&["uniq", "-j", threads], size].concat(), text(&input)).code(0);
+            let answer =
+                shell.pipe(&[&["uniq", "--seed", "0", "-j", threads], size].concat(), text(&input)).code(0);
             // At a rate of at most 10^-6, 0.04 lines are dropped on average.
             assert!(answer.stdout == text(&expected), "{threads} threads, {size:?}");
             let said = format!("umbel: {} different lines of 100000; ", expected.len());
@@ -165,7 +167,9 @@ fn uniq_drops_as_many_lines_as_it_reports() {
     const LINES: u64 = 200_000;
     for (size, family) in [("200000", 1), ("100000", 2), ("50000", 3)] {
         let input = lines(family, 0..LINES);
-        let answer = shell.pipe(&["uniq", "-n", size, "-p", "5%"], [&input[..], &input].concat()).code(0);
+        let answer = shell
+            .pipe(&["uniq", "--seed", "0", "-n", size, "-p", "5%"], [&input[..], &input].concat())
+            .code(0);
         let printed = split(&answer.stdout);
         assert_eq!(first_occurrences(&printed).len(), printed.len(), "no line comes twice");
         let different: HashSet<&[u8]> = split(&input).into_iter().collect();
@@ -183,6 +187,43 @@ fn uniq_drops_as_many_lines_as_it_reports() {
             answer.stderr.contains(&format!("more than the {size} for which 5 % holds: give a larger -n"));
         assert_eq!(warned, size != "200000", "{}", answer.stderr);
     }
+}
+
+#[test]
+fn uniq_loses_other_lines_in_every_run_unless_it_is_seeded() {
+    let shell = Shell::new();
+    let input = lines(1, 0..4000);
+    let run = |options: &str| shell.pipe(&format!("uniq -q -n 2000 -p 20% {options}"), &input).ok().stdout;
+    assert!(run("") != run(""), "among hundreds of lost lines, some differ");
+    assert!(run("--seed 7") == run("--seed 7"));
+    assert!(run("--seed 7") != run("--seed 8"));
+    let summary = |options: &str| shell.pipe(&format!("uniq {options}"), "a\n").code(0).stderr;
+    assert!(summary("--seed 7").ends_with("(public hash: if no line was crafted to collide)\n"));
+    assert!(summary("").ends_with("(secret hash: for any lines)\n"));
+}
+
+/// An attacker who knows the lines so far computes lines that the filter mistakes for repeated ones,
+/// for the hash with the seed 0.
+#[test]
+fn uniq_drops_no_line_because_of_lines_crafted_to_collide() {
+    const LINES: u64 = 2000;
+    const VICTIMS: usize = 300;
+    let shell = Shell::new();
+    let seen = lines(1, 0..LINES);
+    let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(LINES, 0.01).unwrap()).unwrap();
+    filter.insert_batch(&split(&seen)[..]).unwrap();
+    let candidates = (0..).map(|number| format!("ALERT {number}"));
+    let victims: Vec<String> =
+        candidates.filter(|line| filter.contains(line.as_str())).take(VICTIMS).collect();
+    let input = [&seen[..], format!("{}\n", victims.join("\n")).as_bytes()].concat();
+    let dropped = |options: &str| {
+        let answer = shell.pipe(&format!("uniq -q -n {LINES} -p 1% {options}"), &input).ok();
+        let printed: HashSet<&[u8]> = split(&answer.stdout).into_iter().collect();
+        victims.iter().filter(|line| !printed.contains(line.as_bytes())).count()
+    };
+    assert_eq!(dropped("--seed 0"), VICTIMS, "the attack works if the hash is public");
+    // 3 of 300 are expected at a rate of 1 %, and 30 are less likely than one in 10^18.
+    assert!(dropped("") < 30);
 }
 
 #[test]

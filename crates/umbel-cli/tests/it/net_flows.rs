@@ -25,7 +25,7 @@ const PACKETS: u64 = 20_000 + 6666 + 2 * 6666 + 1 + 2000;
 fn the_largest_flow_is_listed_with_limits() {
     let shell = Shell::new();
     shell.write("c.pcap", capture());
-    let answer = shell.run("net flows c.pcap --top 3").ok();
+    let answer = shell.run("net flows c.pcap --seed 0 --top 3").ok();
     let lines: Vec<Vec<&str>> = answer.text().lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0], ["flow", "packets", "from", "to"]);
     // Three columns name the flow.
@@ -36,6 +36,17 @@ fn the_largest_flow_is_listed_with_limits() {
     assert_eq!(lines[4], Vec::<&str>::new(), "and two others");
     assert!(answer.text().contains(&format!("{PACKETS}")), "{}", answer.text());
     assert_eq!(answer.stderr, "");
+}
+
+#[test]
+fn the_hash_is_secret_unless_it_is_seeded() {
+    let shell = Shell::new();
+    shell.write("c.pcap", capture());
+    let run = |options: &str| shell.run(&format!("net flows c.pcap --json {options}")).ok().text().to_owned();
+    // Among ten estimates, at least one differs.
+    assert_ne!(run(""), run(""));
+    assert_eq!(run("--seed 7"), run("--seed 7"));
+    assert_ne!(run("--seed 7"), run("--seed 8"));
 }
 
 #[test]
@@ -68,7 +79,7 @@ fn the_key_determines_which_packets_form_a_flow() {
 fn errors_are_reported_by_decade_at_equal_memory() {
     let shell = Shell::new();
     shell.write("c.pcap", capture());
-    let facts = shell.run("net flows c.pcap --exact --json --memory 48KiB").ok().json();
+    let facts = shell.run("net flows c.pcap --seed 0 --exact --json --memory 48KiB").ok().json();
     let bytes = number(&facts, "bytes");
     assert!((40_000.0..=49_152.0).contains(&bytes), "{bytes}");
     let comparison = &facts["comparison"];
@@ -99,10 +110,10 @@ fn a_pipe_and_a_compressed_file_give_the_same_result() {
     let capture = capture();
     shell.write("c.pcap", &capture);
     shell.write("c.pcap.gz", gzip(&capture));
-    let expected = shell.run("net flows c.pcap -n 50000").ok().text().to_owned();
-    assert_eq!(shell.run("net flows c.pcap.gz -n 50000").ok().text(), expected);
-    assert_eq!(shell.pipe("net flows - -n 50000", &capture).ok().text(), expected);
-    assert_eq!(shell.pipe("net flows - -n 50000", gzip(&capture)).ok().text(), expected);
+    let expected = shell.run("net flows c.pcap --seed 0 -n 50000").ok().text().to_owned();
+    assert_eq!(shell.run("net flows c.pcap.gz --seed 0 -n 50000").ok().text(), expected);
+    assert_eq!(shell.pipe("net flows - --seed 0 -n 50000", &capture).ok().text(), expected);
+    assert_eq!(shell.pipe("net flows - --seed 0 -n 50000", gzip(&capture)).ok().text(), expected);
     // More packets than the filter is sized for.
     let answer = shell.pipe("net flows - -n 1000", &capture).code(0);
     assert!(answer.stderr.contains("more than the 1000"), "{}", answer.stderr);

@@ -77,7 +77,7 @@ fn a_filter_with_a_secret_is_queried_only_with_it() {
 
         let facts = shell.info(&filter);
         assert_eq!((&facts["hash"], &facts["key_tag"]), (&strength.into(), &tag(printed.text()).into()));
-        assert_eq!(facts["key_embedded"], false);
+        assert_eq!((&facts["key_embedded"], &facts["public_hash"]), (&false.into(), &false.into()));
         assert!(shell.run(&["info", &filter]).ok().text().contains(tag(printed.text())));
 
         shell.pipe(&["check", "-c", &filter], &members).refused(&[tag(printed.text())]);
@@ -95,6 +95,29 @@ fn a_filter_with_a_secret_is_queried_only_with_it() {
     shell.pipe(&mixed, "a\n").refused(&["the key file is for a keyed hash, not for a sealed one"]);
     let seeded = ["build", "--seed", "1", "--key-file", "keyed.key"];
     shell.pipe(&seeded, "a\n").refused(&["a keyed hash has a secret instead of a seed"]);
+}
+
+#[test]
+fn a_public_hash_is_called_one() {
+    let shell = Shell::new();
+    shell.run("key new key").ok();
+    let hash_line = |filter: &str| {
+        let text = shell.run(&["info", filter]).ok().text().to_owned();
+        text.lines().find(|row| row.starts_with("hash")).unwrap().to_owned()
+    };
+    shell.build("f", "", "a\n");
+    let warning = "public hash: anyone can craft colliding keys; use --key-file for hostile input";
+    assert!(hash_line("f").contains(warning), "{}", hash_line("f"));
+    assert_eq!(shell.info("f")["public_hash"], true);
+    shell.build("literature", "--kind literature --hash murmur3 -n 100 -p 1%", "a\n");
+    assert!(hash_line("literature").contains("public hash"), "{}", hash_line("literature"));
+    shell.build("keyed", "--key-file key", "a\n");
+    assert!(!hash_line("keyed").contains("public"), "{}", hash_line("keyed"));
+    for command in ["build", "add"] {
+        let help = shell.run(&[command, "--help"]).ok();
+        let help = help.text().split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains("public hash: anyone can craft colliding keys"), "{help}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use crate::shell::{Shell, gzip, mix};
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 /// Returns lines of keys and values.
 fn pairs(map: &BTreeMap<String, String>) -> String {
@@ -184,6 +185,27 @@ fn only_put_creates_a_store_and_only_where_nothing_else_is() {
     shell.pipe("table put empty", "").ok();
     shell.run("table scan empty").code(1);
     assert!(shell.run("table stats empty").ok().text().starts_with("tables               0\n"));
+}
+
+#[test]
+fn the_secret_of_a_store_is_private_and_no_key_is_lost_without_it() {
+    let shell = Shell::new();
+    shell.pipe("table put t", "a\t1\n").ok();
+    let secret = shell.path("t/filters.key");
+    assert_eq!(fs::metadata(&secret).unwrap().permissions().mode() & 0o777, 0o600);
+    shell.write("t/filters.key", "my notes\n");
+    shell.pipe("table put t", "b\t2\n").failed(&[
+        "t/filters.key",
+        "is not a key file",
+        "filters are built again",
+    ]);
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "my notes\n");
+    assert_eq!(shell.pipe("table get t", "a\n").ok().text(), "a\t1\n");
+    fs::remove_file(&secret).unwrap();
+    assert_eq!(shell.pipe("table get t", "a\n").ok().text(), "a\t1\n");
+    shell.pipe("table put t", "b\t2\n").ok();
+    assert_eq!(shell.run("table scan t").ok().text(), "a\t1\nb\t2\n");
+    assert!(fs::read_to_string(&secret).unwrap().starts_with("umbel-key keyed "));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The experiments, one file each or one file for a few that share their set-up, and the list of
 //! all.
 
+mod attack;
 mod attenuated;
 mod attribution;
 mod attribution_methods;
@@ -103,6 +104,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(password::Difference),
         Box::new(vault::DictionaryAttack),
         Box::new(privacy::Privacy),
+        Box::new(attack::ChosenKeys),
     ]
 }
 

@@ -168,7 +168,7 @@ impl Theory {
 fn in_a_store(lab: &Lab, tables: u64, rate: f64, build: u64) -> Result<Reads> {
     let failed = |source| umbel::Error::Io { path: std::env::temp_dir(), doing: "make a folder in", source };
     let folder = tempfile::tempdir().map_err(failed)?;
-    let options = Options { rate, memory: usize::MAX, hasher: lab.hasher(build), ..Options::default() };
+    let options = Options { rate, memory: usize::MAX, hasher: Some(lab.hasher(build)), ..Options::default() };
     let mut store = Store::open(folder.path(), options)?;
     let (own, per_table) = (lab.keys(build), lab.count(&KEYS));
     let members = own.members(tables * per_table);

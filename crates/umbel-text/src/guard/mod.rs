@@ -190,18 +190,24 @@ pub struct Guard<F, S: Lookup> {
 impl<S: Lookup> Guard<Bloom<Blocked>, S> {
     /// Creates a guard whose filter has this false-positive rate, such as 0.01.
     ///
+    /// The keys are hashed with a random secret, so a client that chooses the keys to look up cannot
+    /// make more of them reach the store.
+    ///
     /// # Errors
     ///
-    /// Fails if the rate is out of range, the store fails or cannot list its keys, or memory is
-    /// short.
+    /// Fails if the rate is out of range, the store fails or cannot list its keys, memory is short,
+    /// or the system has no random numbers.
     pub fn with_rate(store: S, rate: f64) -> Result<Self, NoFilter<S::Error>> {
-        Guard::new(store, move |keys| Bloom::with_capacity(keys, rate))
+        let hasher = Hasher::random()?;
+        let filter = move |keys| Bloom::builder().capacity(keys).rate(rate).hasher(hasher.clone()).build();
+        Guard::new(store, filter)
     }
 }
 
 impl<F: Insert, S: Lookup> Guard<F, S> {
     /// Creates a guard whose filter is built by `make`, which receives the number of keys. Reads
-    /// all keys of the store.
+    /// all keys of the store. Build filters with [`Hasher::random`] if others choose the keys, one
+    /// hasher for all of them.
     ///
     /// # Errors
     ///

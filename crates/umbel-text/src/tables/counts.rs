@@ -1,12 +1,11 @@
 //! Counts of lookups: those of a process, and their total in a file. `docs/tables.md` describes the
 //! format.
 
+use super::folder;
 use crate::{Error, Result};
-use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::ops::AddAssign;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -97,20 +96,8 @@ pub(super) fn add(path: &Path, counts: Counts) -> Result<Counts> {
     Ok(total)
 }
 
-/// Opens a regular file. Returns `None` if there is none. Does not wait for the other end of a
-/// pipe, and does not follow a link, which could lead to a file that is not of the store.
 fn open(path: &Path, options: &mut OpenOptions) -> Result<Option<File>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = match options.custom_flags(flags.bits() as i32).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        // The system's message for a link is about a loop.
-        Err(_) if path.is_symlink() => return Err(unusable(path, NOT_A_FILE)),
-        file => file.map_err(Error::io(path, "open"))?,
-    };
-    match file.metadata().map_err(Error::io(path, "read"))?.is_file() {
-        true => Ok(Some(file)),
-        false => Err(unusable(path, NOT_A_FILE)),
-    }
+    folder::open_file(path, options, || unusable(path, NOT_A_FILE))
 }
 
 /// Locks the file. A process holds the lock for a moment only, so this gives up soon: lookups

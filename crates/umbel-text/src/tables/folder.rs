@@ -3,14 +3,17 @@
 use super::log::{self, Start};
 use super::slot::{MAX_FLUSHES, Span};
 use crate::{Error, Result};
-use std::fs::{self, File};
+use rustix::fs::OFlags;
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use umbel::internals::file_lock::{FileLockKind, lock_within};
 
 const LOCK: &str = "lock";
 const COUNTS: &str = "counts";
+const SECRET: &str = "filters.key";
 
 /// The files of a store in its folder.
 #[derive(Debug, Default)]
@@ -19,6 +22,7 @@ pub(super) struct StoreFiles {
     pub logs: Vec<u64>,
     has_lock: bool,
     has_counts: bool,
+    has_secret: bool,
     /// Whether a log has at least the first bytes of one.
     has_log: bool,
     /// A file that has the name of a log, but is something else.
@@ -37,7 +41,8 @@ impl StoreFiles {
             let (span, log) = (name.and_then(Span::from_file_name), name.and_then(log_number));
             files.has_lock |= name == Some(LOCK);
             files.has_counts |= name == Some(COUNTS);
-            let is_named = name.is_some_and(|name| [LOCK, COUNTS].contains(&name) || is_part(name));
+            files.has_secret |= name == Some(SECRET);
+            let is_named = name.is_some_and(|name| [LOCK, COUNTS, SECRET].contains(&name) || is_part(name));
             files.has_others |= !is_named && span.is_none() && log.is_none();
             match log.map(|number| Start::read(&path, number)) {
                 Some(Ok(Start::Foreign)) => files.not_a_log = Some(path.clone()),
@@ -74,7 +79,9 @@ impl StoreFiles {
     pub fn check_not_foreign(&self, folder: &Path) -> Result<()> {
         match &self.not_a_log {
             _ if self.is_store() => Ok(()),
-            _ if self.has_others || self.has_counts => Err(Error::Occupied { path: folder.to_owned() }),
+            _ if self.has_others || self.has_counts || self.has_secret => {
+                Err(Error::Occupied { path: folder.to_owned() })
+            }
             Some(path) => Err(log::not_a_log(path)),
             None => Ok(()),
         }
@@ -84,6 +91,27 @@ impl StoreFiles {
 /// Returns the path of the file with the lock on a store.
 pub fn lock_path(folder: &Path) -> PathBuf {
     folder.join(LOCK)
+}
+
+/// Opens a file of a store. Returns `None` if there is none, and the error `not_a_file` if it is not
+/// a regular file. Does not wait for the other end of a pipe, and does not follow a link, which
+/// could lead to a file that is not of the store.
+pub(super) fn open_file(
+    path: &Path,
+    options: &mut OpenOptions,
+    not_a_file: impl Fn() -> Error,
+) -> Result<Option<File>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = match options.custom_flags(flags.bits() as i32).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // The system's message for a link is about a loop.
+        Err(_) if path.is_symlink() => return Err(not_a_file()),
+        file => file.map_err(Error::io(path, "open"))?,
+    };
+    match file.metadata().map_err(Error::io(path, "read"))?.is_file() {
+        true => Ok(Some(file)),
+        false => Err(not_a_file()),
+    }
 }
 
 /// Locks a store for one process that writes.
@@ -113,6 +141,10 @@ pub(super) fn log_path(folder: &Path, number: u64) -> PathBuf {
 
 pub(super) fn counts_path(folder: &Path) -> PathBuf {
     folder.join(COUNTS)
+}
+
+pub(super) fn secret_path(folder: &Path) -> PathBuf {
+    folder.join(SECRET)
 }
 
 /// Returns whether this is the name of an incomplete file, which a crash can leave.

@@ -53,7 +53,16 @@
 //!   sees the store as it was when it was opened, writes nothing, and keeps nobody from writing.
 //!
 //! Tables are encoded in memory, so a merge needs as much memory as the size of its table. Entries
-//! are not encrypted, and the secret of a keyed hash is not stored.
+//! are not encrypted.
+//!
+//! # Hostile keys
+//!
+//! Filters are hashed with a random secret, so a client that chooses keys cannot find any that make
+//! lookups read more tables than chance does. The secret is in the folder of the store, in a file
+//! that only its owner can read. Without it no entry is lost: a store builds its filters again, and
+//! a [`Reader`] of another user reads every table. Tables of a store without a secret, which earlier
+//! versions wrote, are used as they are, until a merge replaces them. [`Options::hasher`] sets
+//! another hash; its secret is not stored.
 //!
 //! # Batches
 //!
@@ -80,7 +89,8 @@
 //!
 //! # The files
 //!
-//! A store has tables, at most one log, the total of its lookups, and an empty file that is locked.
+//! A store has tables, at most one log, the secret of its filters, the total of its lookups, and an
+//! empty file that is locked.
 //! The page `docs/tables.md` of the repository describes them byte by byte.
 
 mod changes;
@@ -89,6 +99,7 @@ mod folder;
 mod log;
 mod merge;
 mod reader;
+mod secret;
 mod share;
 mod slot;
 mod store;
@@ -114,8 +125,9 @@ pub struct Options {
     pub rate: f64,
     /// The number of bytes in memory above which the store is flushed.
     pub memory: usize,
-    /// The hash of the filters. A keyed hash prevents crafted keys that all filters let pass.
-    pub hasher: Hasher,
+    /// The hash of the filters. By default it is keyed with a secret of the store, which prevents
+    /// crafted keys that all filters let pass.
+    pub hasher: Option<Hasher>,
     /// How long to wait for another process that has the store open, before failing.
     pub wait: Duration,
 }
@@ -129,9 +141,9 @@ impl Options {
 }
 
 impl Default for Options {
-    /// Returns a rate of 1 %, 4 MiB of memory, and the fast hash, without waiting.
+    /// Returns a rate of 1 %, 4 MiB of memory, and the hash of the store, without waiting.
     fn default() -> Options {
-        Options { rate: 0.01, memory: 4 << 20, hasher: Hasher::default(), wait: Duration::ZERO }
+        Options { rate: 0.01, memory: 4 << 20, hasher: None, wait: Duration::ZERO }
     }
 }
 

@@ -4,6 +4,7 @@ use super::counts::{self, AtomicCounts, Counts};
 use super::folder::{self, StoreFiles};
 use super::log::{self, Log};
 use super::merge::{Merged, Source};
+use super::secret::{HashedKey, StoreHash};
 use super::slot::{self, Slot, Span};
 use super::{Options, TableInfo};
 use crate::{Error, Result};
@@ -12,7 +13,7 @@ use std::fs;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use umbel::Digest;
+use umbel::AnyFilter;
 use umbel::file::FormatError;
 
 /// Whether files may be changed.
@@ -46,6 +47,7 @@ pub(super) enum Access {
 pub struct Reader {
     pub(super) folder: PathBuf,
     pub(super) options: Options,
+    pub(super) hash: StoreHash,
     pub(super) memory: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     pub(super) newest_first: Vec<Slot>,
     torn: u64,
@@ -76,10 +78,12 @@ impl Reader {
             Access::Read => StoreFiles::check_store(folder)?,
             Access::Write => StoreFiles::list(folder)?,
         };
-        let newest_first = slot::open_all(folder, files.spans, &options, access)?;
+        let hash = StoreHash::open(folder, options.hasher.as_ref(), access)?;
+        let newest_first = slot::open_all(folder, files.spans, options.rate, &hash, access)?;
         let mut reader = Reader {
             folder: folder.to_owned(),
             options,
+            hash,
             memory: BTreeMap::new(),
             newest_first,
             torn: 0,
@@ -131,9 +135,9 @@ impl Reader {
         if let Some(value) = self.memory.get(key) {
             return Ok(value.clone());
         }
-        let digest = self.options.hasher.digest_bytes(key);
+        let hashed = HashedKey::new(key, &self.hash);
         for slot in &self.newest_first {
-            if let Some(newest) = self.read(slot, key, digest)? {
+            if let Some(newest) = self.read(slot, &hashed)? {
                 return Ok(newest);
             }
         }
@@ -149,22 +153,23 @@ impl Reader {
     pub fn history(&self, key: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
         self.counts.lookups.fetch_add(1, Relaxed);
         let mut all: Vec<_> = self.memory.get(key).cloned().into_iter().collect();
-        let digest = self.options.hasher.digest_bytes(key);
+        let hashed = HashedKey::new(key, &self.hash);
         for slot in &self.newest_first {
-            all.extend(self.read(slot, key, digest)?);
+            all.extend(self.read(slot, &hashed)?);
         }
         Ok(all)
     }
 
     /// Reads a table, unless its filter rules the key out.
-    fn read(&self, slot: &Slot, key: &[u8], digest: Digest) -> Result<Option<Option<Vec<u8>>>> {
+    fn read(&self, slot: &Slot, key: &HashedKey<'_>) -> Result<Option<Option<Vec<u8>>>> {
         let table = slot.table()?;
-        if !table.filter.contains_digest(digest) {
+        let rules_out = |filter: &AnyFilter| !filter.contains_digest(key.digest(filter.hasher()));
+        if table.filter.as_ref().is_some_and(rules_out) {
             self.counts.skipped.fetch_add(1, Relaxed);
             return Ok(None);
         }
         self.counts.read.fetch_add(1, Relaxed);
-        let found = table.get(key)?;
+        let found = table.get(key.key)?;
         self.counts.wasted.fetch_add(u64::from(found.is_none()), Relaxed);
         Ok(found)
     }
@@ -239,7 +244,7 @@ impl Reader {
                 entries: table.entries,
                 tombstones: table.tombstones,
                 bytes: table.length,
-                filter_bytes: table.filter.stats().bytes,
+                filter_bytes: table.filter.as_ref().map_or(0, |filter| filter.stats().bytes),
                 damage: None,
             },
             Slot::Damaged { path, why, .. } => TableInfo {

@@ -1,7 +1,7 @@
 //! The tables of a store in order, intact or damaged.
 
-use super::Options;
 use super::reader::Access;
+use super::secret::StoreHash;
 use super::table::Table;
 use crate::{Error, Result};
 use std::fs;
@@ -66,14 +66,15 @@ impl Slot {
 pub(super) fn open_all(
     folder: &Path,
     spans: Vec<Span>,
-    options: &Options,
+    rate: f64,
+    hash: &StoreHash,
     access: Access,
 ) -> Result<Vec<Slot>> {
     let mut slots: Vec<Slot> = spans
         .into_iter()
         .map(|span| {
             let path = folder.join(span.file_name());
-            match Table::open(&path, span, options) {
+            match Table::open(&path, span, rate, hash) {
                 Ok(table) => Slot::Table(Box::new(table)),
                 Err(error) => Slot::Damaged { span, why: describe(error), path },
             }

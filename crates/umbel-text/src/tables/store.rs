@@ -57,7 +57,8 @@ impl Store {
         fs::create_dir_all(folder).map_err(Error::io(folder, "create"))?;
         StoreFiles::list(folder)?.check_not_foreign(folder)?;
         let lock = folder::lock(folder, options.wait)?;
-        let (reader, log) = Reader::load(folder, options, Access::Write)?;
+        let (mut reader, log) = Reader::load(folder, options, Access::Write)?;
+        reader.hash.save(folder)?;
         let held = reader.memory.iter().map(|(key, value)| entry_bytes(key, value.as_deref())).sum();
         Ok(Store { reader, held, log, closed: false, _lock: lock })
     }
@@ -240,8 +241,9 @@ impl Store {
     /// Writes a table and opens it.
     fn make(&self, span: Span, entries: impl Iterator<Item = Result<Entry>>) -> Result<Slot> {
         let path = self.folder.join(span.file_name());
-        file::save_bytes(&path, &table::encode(span, entries, &self.options)?, Placing::default())?;
-        Table::open(&path, span, &self.options).map(|table| Slot::Table(Box::new(table)))
+        let bytes = table::encode(span, entries, self.options.rate, self.hash.hasher())?;
+        file::save_bytes(&path, &bytes, Placing::default())?;
+        Table::open(&path, span, self.options.rate, &self.hash).map(|table| Slot::Table(Box::new(table)))
     }
 
     /// Gives up a damaged or missing table: its entries are lost, and older values become visible

@@ -1,7 +1,8 @@
 //! A sorted table on disk: encoding, and the lookup of one key. `docs/tables.md` describes the
 //! format.
 
-use super::{Options, Span};
+use super::Span;
+use super::secret::StoreHash;
 use crate::{Error, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,10 +11,9 @@ use std::sync::Mutex;
 use umbel::any::Stored;
 use umbel::file::fields::{Fields, put_varint, sum_at};
 use umbel::file::{self, FormatError};
-use umbel::hash::KeyRing;
 use umbel::internals::sync;
 use umbel::spec::Construction;
-use umbel::{AnyFilter, Digest, Kind, Spec};
+use umbel::{AnyFilter, Digest, Hasher, Kind, Spec};
 
 const MAGIC: &[u8; 8] = b"UMBELTAB";
 const VERSION: u32 = 1;
@@ -30,7 +30,8 @@ pub(super) type Entry = (Vec<u8>, Option<Vec<u8>>);
 pub(super) fn encode(
     span: Span,
     entries: impl Iterator<Item = Result<Entry>>,
-    options: &Options,
+    rate: f64,
+    hasher: &Hasher,
 ) -> Result<Vec<u8>> {
     let mut out = vec![0; HEADER_BYTES];
     let (mut index, mut digests) = (Vec::new(), Vec::new());
@@ -46,7 +47,7 @@ pub(super) fn encode(
         block.extend(&key);
         block.extend(value.iter().flatten());
         tombstones += u64::from(value.is_none());
-        digests.push(options.hasher.digest_bytes(&key));
+        digests.push(hasher.digest_bytes(&key));
         if block.len() >= BLOCK_BYTES {
             put_block(&mut out, &mut index, &mut block, &mut blocks);
         }
@@ -58,7 +59,7 @@ pub(super) fn encode(
     let block_bytes = (out.len() - HEADER_BYTES) as u64;
     index.extend(sum_at(0, &index).to_le_bytes());
     out.extend(&index);
-    out.extend(file::to_bytes(&filter(digests, options)?, &file::Options::default())?);
+    out.extend(file::to_bytes(&filter(digests, rate, hasher)?, &file::Options::default())?);
     let mut head = MAGIC.to_vec();
     head.extend([VERSION, 0].map(u32::to_le_bytes).as_flattened());
     let numbers =
@@ -78,8 +79,8 @@ fn put_block(out: &mut Vec<u8>, index: &mut Vec<u8>, block: &mut Vec<u8>, blocks
 }
 
 /// Builds the filter of a table's keys, including deleted ones.
-fn filter(digests: Vec<Digest>, options: &Options) -> Result<AnyFilter> {
-    let spec = Spec::new((digests.len() as u64).max(1), options.rate)?.with_hasher(options.hasher.clone());
+fn filter(digests: Vec<Digest>, rate: f64, hasher: &Hasher) -> Result<AnyFilter> {
+    let spec = Spec::new((digests.len() as u64).max(1), rate)?.with_hasher(hasher.clone());
     Ok(AnyFilter::from_digests(Kind::Blocked, &spec, digests, &Construction::default())?)
 }
 
@@ -99,7 +100,8 @@ pub(super) struct Table {
     pub length: u64,
     pub entries: u64,
     pub tombstones: u64,
-    pub filter: AnyFilter,
+    /// `None` if its secret is not available; any key may then be in the table.
+    pub filter: Option<AnyFilter>,
     index: Vec<BlockLocation>,
     // Locked while a block is read, because seeking and reading have to be one step.
     file: Mutex<File>,
@@ -108,7 +110,7 @@ pub(super) struct Table {
 impl Table {
     /// Opens a table. Header, index and filter are read and verified now, blocks when they are
     /// needed.
-    pub fn open(path: &Path, span: Span, options: &Options) -> Result<Table> {
+    pub fn open(path: &Path, span: Span, rate: f64, hash: &StoreHash) -> Result<Table> {
         let io = |doing| Error::io(path, doing);
         let mut file = File::open(path).map_err(io("open"))?;
         let found = file.metadata().map_err(io("read"))?.len();
@@ -126,28 +128,29 @@ impl Table {
         let index = fields.bytes(head.index_bytes);
         let index = index.ok_or_else(|| problem(FormatError::Length { expected: head.length, found }))?;
         let index = read_index(index, head.block_bytes).map_err(problem)?;
-        let kept = file::from_bytes(fields.0, &KeyRing::from_iter([options.hasher.clone()]));
+        let kept = file::from_bytes(fields.0, &hash.ring());
         let mut table = Table {
             span,
             path: path.to_owned(),
             length: head.length,
             entries: head.entries,
             tombstones: head.tombstones,
-            filter: filter(Vec::new(), options)?,
+            filter: None,
             index,
             file: Mutex::new(file),
         };
         table.filter = match kept.map(|loaded| loaded.filter) {
-            Ok(Stored::Set(kept)) if kept.hasher() == &options.hasher => kept,
+            Ok(Stored::Set(kept)) if hash.accepts(kept.hasher()) => Some(kept),
+            Err(umbel::Error::MissingKey { .. }) if hash.is_unavailable() => None,
             // The filter is damaged or has another hash, but it can be rebuilt from the entries.
-            _ => table.rebuilt(options)?,
+            _ => Some(table.rebuilt(rate, hash.hasher())?),
         };
         Ok(table)
     }
 
-    fn rebuilt(&self, options: &Options) -> Result<AnyFilter> {
-        let digest = |entry: Result<Entry>| Ok(options.hasher.digest_bytes(&entry?.0));
-        filter(self.entries().map(digest).collect::<Result<_>>()?, options)
+    fn rebuilt(&self, rate: f64, hasher: &Hasher) -> Result<AnyFilter> {
+        let digest = |entry: Result<Entry>| Ok(hasher.digest_bytes(&entry?.0));
+        filter(self.entries().map(digest).collect::<Result<_>>()?, rate, hasher)
     }
 
     /// Looks a key up in the only block that can have it. Returns `None` if the table does not have

@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
-use umbel::{Counting, Kind, Scalable};
+use umbel::{Blocked, Bloom, Counting, Kind, Scalable};
 use umbel_text::guard::{Change, Files, Guard, Lookup, NoFilter, Renewal};
 
 /// The contents of a store, shared by all that change it.
@@ -190,6 +190,18 @@ fn absent_keys_are_rarely_looked_up() {
     // Its capacity is twice the number of keys, so that its rate is below one in a hundred.
     assert!(stats.wasted < 1000 && stats.skipped == 100_000 - stats.wasted, "{stats:?}");
     assert_eq!(shared.borrow().lookups, 10_000 + stats.wasted);
+}
+
+#[test]
+fn crafted_keys_reach_the_store_no_more_often_than_others() {
+    let mut guard = Guard::with_rate(model(0..1000), 0.01).unwrap();
+    // An attacker builds the same filter with the public hash, and searches for keys that pass it.
+    let mut filter = Bloom::<Blocked>::with_capacity(guard.filter().stats().capacity.unwrap(), 0.01).unwrap();
+    filter.insert_batch(&(0..1000).collect::<Vec<u64>>());
+    let crafted: Vec<u64> = (1000..).filter(|key| filter.contains(key)).take(1000).collect();
+    crafted.iter().for_each(|key| assert_eq!(guard.get(key), Ok(None)));
+    // At half its capacity the filter has a rate far below 1 %, of which 10 are expected.
+    assert!(guard.stats().wasted < 10, "{:?}", guard.stats());
 }
 
 #[test]

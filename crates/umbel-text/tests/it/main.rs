@@ -15,5 +15,6 @@ mod similarity;
 mod spelling;
 mod tables;
 mod tables_reader;
+mod tables_secret;
 mod vault;
 mod vault_changes;

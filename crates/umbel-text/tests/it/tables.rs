@@ -13,7 +13,8 @@ fn open(folder: &Path) -> Store {
 }
 
 fn with_rate(folder: &Path, rate: f64, seed: u64) -> Store {
-    Store::open(folder, Options { rate, hasher: Hasher::fast(seed), ..Options::default() }).expect("a store")
+    Store::open(folder, Options { rate, hasher: Some(Hasher::fast(seed)), ..Options::default() })
+        .expect("a store")
 }
 
 /// Returns the files with this extension, in the order of their names.
@@ -132,7 +133,7 @@ proptest! {
 #[test]
 fn filters_rule_out_two_of_three_tables() {
     let folder = tempfile::tempdir().unwrap();
-    let mut store = open(folder.path());
+    let mut store = with_rate(folder.path(), 0.01, 0);
     // The key is only in table 3, which is queried last.
     for table in ["3", "2", "1"] {
         (0..100).for_each(|n| store.put(format!("{table}/{n}").as_bytes(), table.as_bytes()).unwrap());
@@ -394,7 +395,7 @@ fn a_torn_log_is_truncated_and_a_damaged_one_reported() {
 fn a_table_with_another_hash_gets_a_new_filter() {
     let folder = tempfile::tempdir().unwrap();
     two_tables(folder.path());
-    let keyed = || Options { hasher: Hasher::keyed([7; 16]), ..Options::default() };
+    let keyed = || Options { hasher: Some(Hasher::keyed([7; 16])), ..Options::default() };
     let mut store = Store::open(folder.path(), keyed()).unwrap();
     assert_eq!(store.get(b"old 007").unwrap(), Some(vec![7; 40]));
     store.merge(0..2).unwrap();
@@ -430,7 +431,7 @@ fn invalid_arguments_are_refused() {
 #[test]
 fn the_format_matches_the_golden_files() {
     let folder = tempfile::tempdir().unwrap();
-    let mut store = open(folder.path());
+    let mut store = with_rate(folder.path(), 0.01, 0);
     for n in 0..120u32 {
         let key = format!("key {n:04}");
         if n % 10 == 3 {

@@ -9,6 +9,9 @@
 //! | `keyed` | SipHash-1-3 with a 128-bit secret | input is hostile: false positives cannot be crafted without the secret |
 //! | `sealed` | keyed BLAKE3 with a 256-bit secret | the set must not leak to a reader of the file |
 //!
+//! A filter that does not leave its process should be `keyed` with a [random](Hasher::random) secret:
+//! nothing is lost, since the secret is needed nowhere else.
+//!
 //! `fast` takes a few nanoseconds for a short key, `keyed` some more, and `sealed` many times as
 //! long.
 //!
@@ -178,6 +181,8 @@ pub(crate) enum Function {
 impl Hasher {
     /// Returns XXH3-64 with a seed. Filters can be united only if their seeds are equal, so the
     /// default is always 0.
+    ///
+    /// The seed does not replace a secret: anyone who knows it can craft keys that collide.
     pub const fn fast(seed: u64) -> Hasher {
         Hasher(Function::Fast { seed })
     }
@@ -192,6 +197,27 @@ impl Hasher {
     #[cfg(feature = "secrets")]
     pub fn sealed(key: [u8; 32]) -> Hasher {
         Hasher(Function::Sealed { key: Box::new(key), tag: tag(Strength::Sealed, &key) })
+    }
+
+    /// Returns SipHash-1-3 with a random secret, for a filter that does not leave its process. The
+    /// secret is lost with the hasher, so nobody can craft keys that collide.
+    ///
+    /// ```
+    /// use umbel::{BloomFilter, Hasher};
+    /// let mut seen = BloomFilter::builder().capacity(1000).rate(0.01).hasher(Hasher::random()?).build()?;
+    /// assert!(seen.insert("a line") && !seen.insert("a line"));
+    /// assert_ne!(Hasher::random()?, Hasher::random()?);
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoRandom`] if the system has no random numbers.
+    #[cfg(feature = "secrets")]
+    pub fn random() -> Result<Hasher> {
+        let mut key = [0; 16];
+        getrandom::fill(&mut key).map_err(|error| Error::NoRandom(std::io::Error::other(error)))?;
+        Ok(Hasher::keyed(key))
     }
 
     /// Returns the identity of this function, which can be public.

@@ -1,10 +1,13 @@
 //! The proxy's memory of keys without stored responses: aging Bloom filters of keys that were
 //! requested, that could not be stored, and that were invalidated.
+//!
+//! Clients choose the keys and can observe which of them are admitted, so the filters hash with a
+//! secret that nothing outside the process knows.
 
 use crate::CacheKey;
 use std::sync::Mutex;
 use umbel::internals::sync::lock;
-use umbel::{Aging, Result};
+use umbel::{Aging, Hasher, Result};
 
 /// Which responses are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +39,11 @@ pub(super) struct KeyHistory {
 
 impl KeyHistory {
     pub fn new(policy: AdmissionPolicy) -> Result<KeyHistory> {
-        let new = |capacity| Aging::with_capacity(capacity, FALSE_POSITIVE_RATE).map(Mutex::new);
+        let hasher = Hasher::random()?;
+        let new = |capacity| {
+            let filter = Aging::builder().capacity(capacity).rate(FALSE_POSITIVE_RATE);
+            filter.hasher(hasher.clone()).build().map(Mutex::new)
+        };
         let requested = match policy {
             AdmissionPolicy::All => None,
             AdmissionPolicy::SecondHit => Some(new(REQUESTED_KEYS)?),
@@ -76,6 +83,8 @@ impl KeyHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use umbel::Filter;
+    use umbel::hash::Strength;
 
     #[test]
     fn the_second_request_for_a_key_is_admitted() {
@@ -87,5 +96,16 @@ mod tests {
         assert!(keys.iter().all(|key| history.admits(key)));
         let all = KeyHistory::new(AdmissionPolicy::All).unwrap();
         assert!(keys.iter().all(|key| all.admits(key)));
+    }
+
+    #[test]
+    fn two_proxies_hash_keys_with_different_secrets() {
+        let hashers = || {
+            let history = KeyHistory::new(AdmissionPolicy::SecondHit).unwrap();
+            let filters = [history.requested.unwrap(), history.uncacheable, history.invalidated];
+            filters.map(|filter| lock(&filter).hasher().clone())
+        };
+        let (one, other) = (hashers(), hashers());
+        assert!(one.iter().all(|hasher| hasher.id().strength == Strength::Keyed && !other.contains(hasher)));
     }
 }

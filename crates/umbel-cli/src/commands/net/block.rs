@@ -238,14 +238,10 @@ impl Args {
             Backend::Aging { .. } if clients > 0 => plain.rate.min(budget / clients as f64),
             _ => plain.rate,
         };
-        let mut secret = [0; 16];
         let (hasher, embed_key) = match (self.seed, self.secrets.single()?) {
             (Some(seed), _) => (Hasher::fast(seed), false),
             (None, Some(secret)) => (secret, false),
-            (None, None) => {
-                getrandom::fill(&mut secret).context("the system has no random numbers")?;
-                (Hasher::keyed(secret), true)
-            }
+            (None, None) => (Hasher::random()?, true),
         };
         Ok(Options {
             backend: engine,

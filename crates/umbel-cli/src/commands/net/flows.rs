@@ -1,9 +1,10 @@
 //! `umbel net flows`: counts the packets of flows.
 
 use crate::args::{headings, number};
-use crate::filters::{DEFAULT_NOISE, capacity_for, new_distinct};
+use crate::filters::{DEFAULT_NOISE, TransientHashArgs, capacity_for, new_distinct};
 use crate::packets::captures::{add_rows, each_packet};
 use crate::report::{Columns, Rows, percent, size};
+use crate::system::random_seed;
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, warn};
 use anyhow::Result;
@@ -28,6 +29,9 @@ use umbel_net::flows::{By, Comparison, Errors, Measured, Meter};
 /// --key src/24 takes the network of IPv4 addresses and leaves IPv6 addresses whole, src/64 is the
 /// other way round, and src/24/64 takes both networks. In the name of a flow, `4711:53` are the
 /// ports of source and destination, `4711:` and `:53` one of them; they are 0 if there are none.
+///
+/// The hash has a random secret, so senders cannot choose flows that collide, and estimates differ
+/// from run to run within their limits; --seed makes a run repeatable.
 ///
 /// --exact also counts the packets of every flow exactly, which takes memory for each flow. The
 /// listed flows are then certainly the largest, and errors are reported by the size of flows: mean
@@ -64,6 +68,9 @@ pub struct Args {
     /// as --memory allows)
     #[arg(short = 'p', long, value_name = "NOISE", value_parser = number::rate, help_heading = headings::FILTER)]
     noise: Option<f64>,
+
+    #[command(flatten)]
+    hashing: TransientHashArgs,
 
     /// Count exactly too, and report the errors
     #[arg(long, help_heading = headings::OUTPUT)]
@@ -116,10 +123,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 impl Args {
     /// Returns the spec of the filter, from the options and a first pass through the file.
     fn spec(&self) -> Result<Spec> {
+        let hasher = self.hashing.hasher()?;
         let (packets, flows) = match self.packets {
             Some(packets) => (Some(packets), None),
             None if self.capture.is_file() => {
-                let (packets, flows) = self.count_flows()?;
+                let (packets, flows) = self.count_flows(&hasher)?;
                 (Some(packets), Some(flows))
             }
             None => (None, None),
@@ -140,16 +148,16 @@ impl Args {
         };
         let mut options = KindOptions::default();
         options.space_code.keys = flows;
-        Ok(Spec::from_given(given)?.with_options(options))
+        options.space_code.seed = self.hashing.seed.map_or_else(random_seed, Ok)?;
+        Ok(Spec::from_given(given)?.with_options(options).with_hasher(hasher))
     }
 
     /// Counts the packets, and estimates the number of flows.
-    fn count_flows(&self) -> Result<(u64, u64)> {
-        let hasher = Hasher::default();
+    fn count_flows(&self, hasher: &Hasher) -> Result<(u64, u64)> {
         let mut distinct = new_distinct()?;
         let mut reader = Reader::open(&self.capture)?;
         while let Some(packet) = reader.next()? {
-            distinct.insert_digest(self.key.flow(&packet).digest(&hasher));
+            distinct.insert_digest(self.key.flow(&packet).digest(hasher));
         }
         let packets = reader.counts().packets;
         Ok((packets.max(1), capacity_for(packets, &distinct)))

@@ -15,7 +15,8 @@ use std::process::ExitCode;
 /// A store is a directory of sorted tables that never change. Each `put` or `delete` adds a table,
 /// and newer tables hide older ones. A lookup queries the filter of each table and reads only those
 /// that may have the key, one block each. Values are exact: a false yes of a filter costs a read in
-/// vain. After a change, the newest tables are merged if there are more than eight.
+/// vain. After a change, the newest tables are merged if there are more than eight. Filters are hashed
+/// with a secret in the store's file filters.key, so that nobody can craft keys that they let pass.
 ///
 /// This is the design of Bigtable, Cassandra and LevelDB in miniature. For data that you cannot
 /// lose, or for many writers, take RocksDB, LMDB or SQLite.
