@@ -68,6 +68,7 @@
 pub mod attribution;
 pub mod blocklist;
 pub mod capture;
+mod checked;
 mod error;
 pub mod flows;
 pub mod loops;

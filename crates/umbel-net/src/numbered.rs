@@ -2,7 +2,7 @@
 //! processes can add files to one folder, and old files can be deleted.
 
 use crate::{Error, Result};
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use umbel::file::{self, Placing};
@@ -36,15 +36,6 @@ pub(crate) fn add(folder: &Path, extension: &str, bytes: &[u8]) -> Result<PathBu
 pub(crate) fn check_is_store(folder: &Path, extension: &str) -> Result<()> {
     let is_other = list(folder, extension)?.is_empty() && entries(folder)?.next().is_some();
     if is_other { Err(Error::NotAStore { path: folder.to_owned() }) } else { Ok(()) }
-}
-
-/// Opens a regular file. Refuses pipes, since opening one would block until a writer appears.
-pub(crate) fn open(path: &Path) -> Result<File> {
-    let failed = Error::io(path, "read");
-    if !fs::metadata(path).map_err(&failed)?.is_file() {
-        return Err(failed(io::Error::other("it is not a regular file")));
-    }
-    File::open(path).map_err(failed)
 }
 
 fn entries(folder: &Path) -> Result<impl Iterator<Item = PathBuf>> {

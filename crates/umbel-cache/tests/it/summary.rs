@@ -208,6 +208,22 @@ fn the_wire_format_matches_the_golden_files() {
 }
 
 #[test]
+fn every_single_bit_flip_of_a_golden_update_is_detected() {
+    for bytes in [
+        &include_bytes!("../golden/summary-1-all.update")[..],
+        include_bytes!("../golden/summary-1-compressed.update"),
+        include_bytes!("../golden/summary-1-changes.update"),
+        include_bytes!("../golden/summary-1-nothing.update"),
+    ] {
+        for bit in 0..8 * bytes.len() {
+            let mut flipped = bytes.to_vec();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Update::decode(&flipped).is_err(), "bit {bit} of {} bytes", bytes.len());
+        }
+    }
+}
+
+#[test]
 fn removing_an_absent_key_changes_nothing() {
     let mut summary = Summary::new(100, 16).unwrap();
     (0..10).for_each(|number| summary.insert(&key(number)));

@@ -49,9 +49,9 @@ use super::format::{EpochHeader, MAX_HEADER_BYTES};
 use super::{Epoch, EpochInfo, ExcerptFindings, Parts};
 use crate::capture::Timestamp;
 use crate::network::Prefix;
-use crate::{Error, Result, numbered};
+use crate::{Error, Result, checked, numbered};
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::ops::RangeBounds;
 use std::path::{Path, PathBuf};
 
@@ -326,10 +326,8 @@ fn within(about: &EpochInfo, times: &impl RangeBounds<Timestamp>) -> bool {
 /// Fails if the file cannot be read, or its header is invalid or damaged.
 pub fn inspect(path: impl AsRef<Path>) -> Result<EpochInfo> {
     let path = path.as_ref();
-    let file = numbered::open(path)?;
-    let length = file.metadata().map_err(Error::io(path, "read"))?.len();
-    let mut head = Vec::new();
-    file.take(MAX_HEADER_BYTES as u64).read_to_end(&mut head).map_err(Error::io(path, "read"))?;
+    let start = checked::start(&mut checked::open(path)?, MAX_HEADER_BYTES);
+    let (head, length) = start.map_err(Error::io(path, "read"))?;
     Ok(EpochHeader::read(&head, length).map_err(|error| error.at(path))?.about)
 }
 
@@ -340,8 +338,6 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<EpochInfo> {
 /// Fails if the file cannot be read, or is invalid or damaged.
 pub fn load(path: impl AsRef<Path>) -> Result<Epoch> {
     let path = path.as_ref();
-    let mut bytes = Vec::new();
-    let read = numbered::open(path)?.read_to_end(&mut bytes);
-    read.map_err(Error::io(path, "read"))?;
-    Epoch::from_bytes(&bytes).map_err(|error| error.at(path))
+    let bytes = checked::read(path, "the epoch", MAX_HEADER_BYTES, EpochHeader::read);
+    bytes.and_then(|bytes| Epoch::from_bytes(&bytes)).map_err(|error| error.at(path))
 }

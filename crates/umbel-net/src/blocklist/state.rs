@@ -39,7 +39,7 @@ use super::lengths::PrefixLengths;
 use super::ring::Ring;
 use super::{Backend, BackendState, Blocklist, Options};
 use crate::network::Prefix;
-use crate::{Error, Result};
+use crate::{Error, Result, checked};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -127,13 +127,29 @@ pub fn to_bytes(list: &Blocklist) -> Result<Vec<u8>> {
 /// Fails if the bytes are not the state of a blocklist, have an unknown version, or are damaged, or
 /// if the secret is missing.
 pub fn from_bytes(bytes: &[u8], ring: &KeyRing) -> Result<Blocklist> {
-    let mut fields = Fields(bytes);
     let found = bytes.len() as u64;
-    let short = || FormatError::Length { expected: (HEADER_BYTES + CHECKSUM_BYTES) as u64, found };
+    let (backend, fields) = start(bytes, found)?;
+    let whole = bytes.split_last_chunk::<CHECKSUM_BYTES>().filter(|(before, _)| before.len() >= HEADER_BYTES);
+    let (before, end) = whole.ok_or_else(|| short(found))?;
+    if sum(before) != u64::from_le_bytes(*end) {
+        return Err(FormatError::Damaged { part: "the file".into() }.into());
+    }
+    list(fields, backend, ring)
+}
+
+fn short(found: u64) -> Error {
+    FormatError::Length { expected: (HEADER_BYTES + CHECKSUM_BYTES) as u64, found }.into()
+}
+
+/// Decodes the first fields of a file of length `found`. Returns the number of the backend and the
+/// fields after the length, which is right.
+fn start(bytes: &[u8], found: u64) -> Result<(u32, Fields<'_>)> {
+    let mut fields = Fields(bytes);
+    let short = || short(found);
     match fields.array() {
         Some(magic) if &magic == MAGIC => {}
         // A file may be truncated anywhere.
-        None if MAGIC.starts_with(bytes) => return Err(short().into()),
+        None if MAGIC.starts_with(bytes) => return Err(short()),
         _ => return Err(FormatError::Invalid { what: "it is not the state of a blocklist".into() }.into()),
     }
     let version = fields.u32().ok_or_else(short)?;
@@ -146,12 +162,7 @@ pub fn from_bytes(bytes: &[u8], ring: &KeyRing) -> Result<Blocklist> {
     if expected != found {
         return Err(FormatError::Length { expected, found }.into());
     }
-    let whole = bytes.split_last_chunk::<CHECKSUM_BYTES>().filter(|(before, _)| before.len() >= HEADER_BYTES);
-    let (before, end) = whole.ok_or_else(short)?;
-    if sum(before) != u64::from_le_bytes(*end) {
-        return Err(FormatError::Damaged { part: "the file".into() }.into());
-    }
-    list(fields, backend, ring)
+    Ok((backend, fields))
 }
 
 /// Decodes the fields after the length, which has been verified.
@@ -239,8 +250,8 @@ fn write(path: &Path, list: &Blocklist, replace: bool) -> Result<File> {
 /// Fails if the file cannot be read, or for the reasons of [`from_bytes`].
 pub fn load(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Blocklist> {
     let path = path.as_ref();
-    let bytes = std::fs::read(path).map_err(Error::io(path, "read"))?;
-    from_bytes(&bytes, ring).map_err(|error| error.at(path))
+    let bytes = checked::read(path, "the file", HEADER_BYTES, |bytes, found| start(bytes, found).map(drop));
+    bytes.and_then(|bytes| from_bytes(&bytes, ring)).map_err(|error| error.at(path))
 }
 
 /// The right to write a state file. One process holds it at a time, until the keeper is dropped or

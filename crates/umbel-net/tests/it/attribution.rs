@@ -545,6 +545,20 @@ fn every_truncation_and_every_changed_byte_of_an_epoch_is_detected() {
 }
 
 #[test]
+fn every_single_bit_flip_of_a_golden_epoch_is_detected() {
+    for name in ["block", "hierarchical", "winnowing", "block-digest"] {
+        let path = format!("{}/tests/golden/{name}.epoch", env!("CARGO_MANIFEST_DIR"));
+        let whole = std::fs::read(path).expect("the golden file");
+        assert!(Epoch::from_bytes(&whole).is_ok());
+        for bit in 0..8 * whole.len() {
+            let mut flipped = whole.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Epoch::from_bytes(&flipped).is_err(), "{name}, bit {bit}");
+        }
+    }
+}
+
+#[test]
 fn a_block_filter_loses_no_finding_and_excludes_most_alignments_of_other_texts() {
     for (method, streams) in
         [(Method::BlockBased, false), (Method::Hierarchical, false), (Method::BlockBased, true)]

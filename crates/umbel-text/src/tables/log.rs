@@ -6,10 +6,10 @@
 use super::table::Entry;
 use crate::{Error, Result};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use umbel::file::FormatError;
-use umbel::file::fields::{Fields, sum_at};
+use umbel::file::fields::{Fields, read_summed, sum_at};
 
 const MAGIC: &[u8; 8] = b"UMBELLOG";
 const VERSION: u32 = 1;
@@ -81,14 +81,16 @@ fn is_torn_header(bytes: &[u8], number: u64) -> bool {
 
 /// Reads a log up to its last complete record. A crash can leave an incomplete one.
 pub(super) fn read(path: &Path, number: u64) -> Result<Records> {
-    let bytes = std::fs::read(path).map_err(Error::io(path, "read"))?;
-    let all = bytes.len() as u64;
-    if is_torn_header(&bytes, number) {
-        return Ok(Records { entries: Vec::new(), length: 0, torn: all });
+    let read = || {
+        let file = File::open(path)?;
+        let all = file.metadata()?.len();
+        // Record by record: the length of a sparse file costs nothing, so it justifies no memory.
+        replay(&mut BufReader::with_capacity(1 << 16, file), all, number)
+    };
+    match read().map_err(Error::io(path, "read"))? {
+        Ok(records) => Ok(records),
+        Err(problem) => Err(Error::Format { path: path.to_owned(), problem }),
     }
-    let (entries, length) =
-        replay(&bytes, number).map_err(|problem| Error::Format { path: path.to_owned(), problem })?;
-    Ok(Records { entries, length, torn: all - length })
 }
 
 impl Log {
@@ -155,15 +157,64 @@ pub(super) fn refused() -> FormatError {
     FormatError::Invalid { what: what.into() }
 }
 
-/// Returns the records, and the end of the last complete one.
-fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
-    let mut fields = Fields(bytes);
+/// Reads the records of a log of `all` bytes. The outer error is that of the system.
+fn replay(
+    log: &mut (impl BufRead + Seek),
+    all: u64,
+    number: u64,
+) -> io::Result<Result<Records, FormatError>> {
+    let mut head = Vec::new();
+    log.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut head)?;
+    if is_torn_header(&head, number) && rest_is_zero(log)? {
+        return Ok(Ok(Records { entries: Vec::new(), length: 0, torn: all }));
+    }
+    if let Err(problem) = check_header(&head, number) {
+        return Ok(Err(problem));
+    }
+    let (mut entries, mut length) = (Vec::new(), HEADER_BYTES as u64);
+    while length < all {
+        let damaged = || Ok(Err(FormatError::Damaged { part: format!("record {}", entries.len() + 1) }));
+        let mut head = [0; RECORD_HEADER_BYTES];
+        let rest = (all - length).checked_sub(RECORD_HEADER_BYTES as u64);
+        let Some(rest) = rest else { break };
+        log.read_exact(&mut head)?;
+        let mut fields = Fields(&head);
+        let (Some(key), Some(value), Some(of_body), Some(of_head)) =
+            (fields.u32(), fields.u32(), fields.u64(), fields.u64())
+        else {
+            break;
+        };
+        if sum_at(length, &head[..RECORD_HEADER_BYTES - 8]) != of_head {
+            // The file may have grown before the data reached the disk.
+            if head == [0; RECORD_HEADER_BYTES] && rest_is_zero(log)? {
+                break;
+            }
+            return damaged();
+        }
+        let size = u64::from(key) + u64::from(value.saturating_sub(1));
+        if size > rest {
+            break;
+        }
+        let Some(mut key_bytes) = read_summed(log, length, size, of_body)? else {
+            if size == rest {
+                break;
+            }
+            return damaged();
+        };
+        let value_bytes = key_bytes.split_off(key as usize);
+        entries.push((key_bytes, (value > 0).then_some(value_bytes)));
+        length += RECORD_HEADER_BYTES as u64 + size;
+    }
+    Ok(Ok(Records { entries, length, torn: all - length }))
+}
+
+fn check_header(bytes: &[u8], number: u64) -> Result<(), FormatError> {
     if !bytes.starts_with(MAGIC) {
         return Err(FormatError::Invalid { what: NOT_A_LOG.into() });
     }
-    let head = fields.bytes(HEADER_BYTES as u64).and_then(|head| head.split_last_chunk::<8>());
+    let whole = bytes.first_chunk::<HEADER_BYTES>().and_then(|head| head.split_last_chunk::<8>());
     let (head, end) =
-        head.ok_or(FormatError::Length { expected: HEADER_BYTES as u64, found: bytes.len() as u64 })?;
+        whole.ok_or(FormatError::Length { expected: HEADER_BYTES as u64, found: bytes.len() as u64 })?;
     if sum_at(0, head) != u64::from_le_bytes(*end) {
         return Err(FormatError::Damaged { part: "the head".into() });
     }
@@ -173,35 +224,20 @@ fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
     if head[16..] != number.to_le_bytes() {
         return Err(FormatError::Invalid { what: "it has the name of another log".into() });
     }
-    let (mut entries, mut length) = (Vec::new(), HEADER_BYTES as u64);
-    while !fields.0.is_empty() {
-        let damaged = || FormatError::Damaged { part: format!("record {}", entries.len() + 1) };
-        let rest = fields.0;
-        let Some((start, end)) =
-            fields.bytes(RECORD_HEADER_BYTES as u64).and_then(|head| head.split_last_chunk::<8>())
-        else {
-            break;
-        };
-        if sum_at(length, start) != u64::from_le_bytes(*end) {
-            // The file may have grown before the data reached the disk.
-            if rest.iter().all(|byte| *byte == 0) {
-                break;
-            }
-            return Err(damaged());
+    Ok(())
+}
+
+/// Returns whether only zeros are left to read.
+fn rest_is_zero(log: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let bytes = log.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(true);
         }
-        let mut start = Fields(start);
-        let (Some(key), Some(value), Some(of_body)) = (start.u32(), start.u32(), start.u64()) else { break };
-        let size = u64::from(key) + u64::from(value.saturating_sub(1));
-        let Some(body) = fields.bytes(size) else { break };
-        if sum_at(length, body) != of_body {
-            if fields.0.is_empty() {
-                break;
-            }
-            return Err(damaged());
+        if bytes.iter().any(|byte| *byte != 0) {
+            return Ok(false);
         }
-        let (key, rest) = body.split_at(key as usize);
-        entries.push((key.to_vec(), (value > 0).then(|| rest.to_vec())));
-        length += RECORD_HEADER_BYTES as u64 + size;
+        let count = bytes.len();
+        log.consume(count);
     }
-    Ok((entries, length))
 }

@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use umbel::any::Stored;
-use umbel::file::fields::{Fields, put_varint, sum_at};
+use umbel::file::fields::{Fields, put_varint, read_with_sum, sum_at};
 use umbel::file::{self, FormatError};
 use umbel::internals::sync;
 use umbel::spec::Construction;
@@ -121,14 +121,14 @@ impl Table {
         if head.span != span {
             return Err(problem(invalid("it has the name of another table")));
         }
-        let mut rest = Vec::new();
-        file.seek(SeekFrom::Start(HEADER_BYTES as u64 + head.block_bytes)).map_err(io("read"))?;
-        file.read_to_end(&mut rest).map_err(io("read"))?;
-        let mut fields = Fields(&rest);
-        let index = fields.bytes(head.index_bytes);
-        let index = index.ok_or_else(|| problem(FormatError::Length { expected: head.length, found }))?;
-        let index = read_index(index, head.block_bytes).map_err(problem)?;
-        let kept = file::from_bytes(fields.0, &hash.ring());
+        let index_at = HEADER_BYTES as u64 + head.block_bytes;
+        let filter_bytes = found.checked_sub(index_at).and_then(|rest| rest.checked_sub(head.index_bytes));
+        let filter_bytes = filter_bytes.ok_or_else(|| problem(invalid("impossible numbers")))?;
+        file.seek(SeekFrom::Start(index_at)).map_err(io("read"))?;
+        let index = read_with_sum(&mut file, 0, head.index_bytes).map_err(io("read"))?;
+        let index = index.ok_or_else(|| problem(FormatError::Damaged { part: "the index".into() }))?;
+        let index = read_index(&index, head.block_bytes).map_err(problem)?;
+        let kept = file::read(&mut file, filter_bytes, &hash.ring());
         let mut table = Table {
             span,
             path: path.to_owned(),
@@ -142,6 +142,7 @@ impl Table {
         table.filter = match kept.map(|loaded| loaded.filter) {
             Ok(Stored::Set(kept)) if hash.accepts(kept.hasher()) => Some(kept),
             Err(umbel::Error::MissingKey { .. }) if hash.is_unavailable() => None,
+            Err(umbel::Error::Io { source, .. }) => return Err(io("read")(source)),
             // The filter is damaged or has another hash, but it can be rebuilt from the entries.
             _ => Some(table.rebuilt(rate, hash.hasher())?),
         };
@@ -205,20 +206,17 @@ impl Table {
     /// Reads and verifies a block.
     fn block(&self, number: usize) -> Result<Vec<u8>> {
         let BlockLocation { offset, length, .. } = self.index[number];
-        let mut bytes = vec![0; length];
-        let mut read = || {
+        let read = || {
             let mut file = sync::lock(&self.file);
             file.seek(SeekFrom::Start(offset))?;
-            file.read_exact(&mut bytes)
+            read_with_sum(&mut *file, number as u64, length as u64)
         };
-        read().map_err(|source| match source.kind() {
-            io::ErrorKind::UnexpectedEof => self.problem(FormatError::Damaged { part: part(number) }),
-            _ => Error::io(&self.path, "read")(source),
+        let bytes = read().or_else(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => Ok(None),
+            _ => Err(Error::io(&self.path, "read")(source)),
         })?;
-        let whole = bytes.split_last_chunk::<CHECKSUM_BYTES>();
-        if whole.is_none_or(|(block, end)| sum_at(number as u64, block) != u64::from_le_bytes(*end)) {
-            return Err(self.problem(FormatError::Damaged { part: part(number) }));
-        }
+        let damaged = || self.problem(FormatError::Damaged { part: part(number) });
+        let mut bytes = bytes.ok_or_else(damaged)?;
         bytes.truncate(length - CHECKSUM_BYTES);
         Ok(bytes)
     }
@@ -277,12 +275,9 @@ impl TableHeader {
     }
 }
 
-/// Parses and verifies the locations of the blocks.
+/// Parses the locations of the blocks, whose checksum has been verified.
 fn read_index(bytes: &[u8], block_bytes: u64) -> Result<Vec<BlockLocation>, FormatError> {
-    let whole = bytes.split_last_chunk::<CHECKSUM_BYTES>();
-    let damaged = || FormatError::Damaged { part: "the index".into() };
-    let (index, _) =
-        whole.filter(|(index, end)| sum_at(0, index) == u64::from_le_bytes(**end)).ok_or_else(damaged)?;
+    let index = &bytes[..bytes.len() - CHECKSUM_BYTES];
     let (mut fields, mut locations, mut end) = (Fields(index), Vec::<BlockLocation>::new(), 0u64);
     while !fields.0.is_empty() {
         let mut read = || {

@@ -1,5 +1,6 @@
 //! Indexes written by earlier versions are read, and their bytes match `docs/index.md`.
 
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use umbel::Hasher;
 use umbel::file::fields::Fields;
@@ -33,6 +34,25 @@ fn golden_indexes_are_still_readable() {
     let index = Index::open(golden("substrings.idx")).unwrap();
     assert_eq!(named(&index, "sk full o", false), ["logs/a.log", "logs/d.gz"]);
     assert_eq!(named(&index, "longer fi", false), ["logs/deep/b.log"]);
+}
+
+#[test]
+fn every_single_bit_flip_of_a_golden_index_is_detected() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flipped.idx");
+    for name in ["words.idx", "substrings.idx"] {
+        let whole = std::fs::read(golden(name)).unwrap();
+        std::fs::write(&path, &whole).unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        for bit in 0..8 * whole.len() {
+            let (at, byte) = (bit / 8, whole[bit / 8]);
+            file.write_all_at(&[byte ^ 1 << (bit % 8)], at as u64).unwrap();
+            // There is one page, so opening the index reads everything.
+            assert!(Index::open(&path).is_err(), "{name}, bit {bit}");
+            file.write_all_at(&[byte], at as u64).unwrap();
+        }
+        assert!(Index::open(&path).is_ok());
+    }
 }
 
 /// An independent reader, written from `docs/index.md` alone.

@@ -4,9 +4,10 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use umbel::{Hasher, Kind, Spec};
-use umbel_text::tables::{Counts, MAX_KEY, Options, Store, share};
+use umbel_text::tables::{Counts, MAX_KEY, Options, Reader, Store, share};
 
 fn open(folder: &Path) -> Store {
     Store::open(folder, Options::default()).expect("a store")
@@ -456,6 +457,41 @@ fn the_format_matches_the_golden_files() {
         assert_eq!(store.entries().unwrap().count(), 108);
         assert_eq!(store.get(b"key 0003").unwrap(), None);
         assert_eq!(store.get(b"key 0077").unwrap(), Some("value 77 ".repeat(5).into_bytes()));
+    }
+}
+
+/// A flipped bit in the last record of a log looks like a crash while it was written, which is
+/// reported as such. One in the filter of a table is repaired.
+#[test]
+fn every_single_bit_flip_of_a_golden_file_is_detected_or_repaired() {
+    for (golden, name) in [("words.table", "00000001-00000001.table"), ("words.log", "00000001.log")] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        let whole = std::fs::read(format!("{}/tests/golden/{golden}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        std::fs::write(&path, &whole).unwrap();
+        let read = || {
+            let reader = Reader::open(folder.path(), Options::default())?;
+            let entries = reader.entries()?.collect::<Result<Vec<_>, _>>()?;
+            Ok::<_, umbel_text::Error>((entries, reader.torn()))
+        };
+        let (right, torn) = read().unwrap();
+        assert_eq!((right.len(), torn), (108, 0));
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        let mut detected = 0;
+        for bit in 0..8 * whole.len() {
+            let (at, byte) = (bit / 8, whole[bit / 8]);
+            file.write_all_at(&[byte ^ 1 << (bit % 8)], at as u64).unwrap();
+            match read() {
+                Err(_) => detected += 1,
+                Ok((entries, 0)) => assert!(entries == right, "{golden}, bit {bit}"),
+                Ok((entries, _)) => {
+                    assert!(entries.len() == 107 && right.starts_with(&entries), "{golden}, bit {bit}");
+                    detected += 1;
+                }
+            }
+            file.write_all_at(&[byte], at as u64).unwrap();
+        }
+        assert!(detected > 7 * whole.len(), "{golden}: {detected}");
     }
 }
 

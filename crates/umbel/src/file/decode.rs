@@ -223,8 +223,8 @@ fn read_header(from: &mut impl Read, len: u64) -> Result<Header> {
 
 /// Reads and verifies the `len` bytes of a file from a reader.
 ///
-/// Memory is allocated as soon as the header claims it. With an untrusted source, read all bytes
-/// first or bound `len`.
+/// Address space is reserved as soon as the header claims it, and memory is used as bytes arrive that
+/// are not zero. With an untrusted source, read all bytes first or bound `len`.
 ///
 /// ```
 /// use umbel::hash::KeyRing;
@@ -250,16 +250,21 @@ pub fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
         checked = sums.len();
         new.into_iter().try_for_each(|index| header.check_sum(index, sums[index]))
     };
-    let mut sections = Vec::new();
+    let (mut sections, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
     for section in &header.sections {
         // The header's claims were checked against the file's length, so this is no more memory
-        // than that.
+        // than that. Where the file is zero, it is not touched and costs nothing, like the holes of
+        // a sparse file.
         let mut words = Words::zeroed(lines(section)?)?;
         // In small pieces, so that the bytes are still in the cache when they are hashed.
-        for piece in words.as_bytes_mut().chunks_mut(1 << 16) {
-            from.read_exact(piece).map_err(read_failed)?;
-            sums.add(piece);
+        for piece in words.as_bytes_mut().chunks_mut(buffer.len()) {
+            let read = &mut buffer[..piece.len()];
+            from.read_exact(read).map_err(read_failed)?;
+            sums.add(read);
             check(sums.complete())?;
+            if read.iter().any(|byte| *byte != 0) {
+                piece.copy_from_slice(read);
+            }
         }
         words.convert_from_le();
         sections.push(words);

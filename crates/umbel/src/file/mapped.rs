@@ -20,8 +20,8 @@ use std::fs::File;
 use std::io::Write;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// Opens a file without reading it: the time does not depend on its size.
 ///
@@ -176,6 +176,8 @@ pub struct Mapped<F = Stored> {
     intact: Box<[AtomicU64]>,
     /// The number of chunks that have not been checked yet.
     unchecked: AtomicUsize,
+    /// The result of checking the whole file, once a chunk has made that necessary.
+    contents: OnceLock<Result<(), FormatError>>,
     kind: PhantomData<fn() -> F>,
 }
 
@@ -197,7 +199,8 @@ impl Mapped<Stored> {
         let (intact, unchecked) = if verified { (!0, 0) } else { (0, header.sums.len()) };
         let intact = (0..header.sums.len().div_ceil(64)).map(|_| AtomicU64::new(intact)).collect();
         let unchecked = AtomicUsize::new(unchecked);
-        Ok(Mapped { map, file, header, filter, path, intact, unchecked, kind: PhantomData })
+        let contents = OnceLock::new();
+        Ok(Mapped { map, file, header, filter, path, intact, unchecked, contents, kind: PhantomData })
     }
 
     /// Returns the mapped file with its concrete type.
@@ -207,8 +210,8 @@ impl Mapped<Stored> {
     /// If the file holds another kind.
     pub fn into_kind<F: Storable>(self) -> Result<Mapped<F>> {
         F::check_kind(self.kind()).map_err(|error| Error::from(error).at(&self.path))?;
-        let Mapped { map, file, header, filter, path, intact, unchecked, .. } = self;
-        Ok(Mapped { map, file, header, filter, path, intact, unchecked, kind: PhantomData })
+        let Mapped { map, file, header, filter, path, intact, unchecked, contents, .. } = self;
+        Ok(Mapped { map, file, header, filter, path, intact, unchecked, contents, kind: PhantomData })
     }
 
     /// Returns whether `key` may be a member of the set.
@@ -556,11 +559,25 @@ impl<F> Mapped<F> {
             return Ok(());
         }
         let bytes = part(&self.map, self.header.chunk(index));
-        self.header.check_chunk(index, bytes).map_err(|error| Error::from(error).at(&self.path))?;
+        let checked = self.header.check_chunk(index, bytes).and_then(|()| self.check_crowded(index));
+        checked.map_err(|error| Error::from(error).at(&self.path))?;
         // Two threads may check the same chunk at the same time; only one of them counts it.
         if word.fetch_or(bit, Relaxed) & bit == 0 {
             self.unchecked.fetch_sub(1, Relaxed);
         }
         Ok(())
+    }
+    /// Checks the whole file if the contents of an intact chunk would make lookups slow.
+    fn check_crowded(&self, index: usize) -> Result<(), FormatError> {
+        let Stored::Set(AnyFilter::Quotient(filter)) = &self.filter else { return Ok(()) };
+        let words = |bytes: u64| (bytes / 8) as usize;
+        let (body, chunk) = (self.header.header_len, self.header.chunk(index));
+        if !filter
+            .is_crowded(words(chunk.start - body)..words(chunk.end - body), 1 << self.header.chunk_log2 >> 3)
+        {
+            return Ok(());
+        }
+        let check = || self.header.check_chunks(&self.map).and_then(|()| self.filter.check_contents());
+        self.contents.get_or_init(check).clone()
     }
 }

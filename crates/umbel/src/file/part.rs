@@ -25,13 +25,19 @@ enum Form {
     /// Linux: a file without a name, which disappears however the process ends.
     #[cfg(target_os = "linux")]
     Nameless(File),
-    /// A temporary file, on other systems and on file systems that do not support nameless files.
-    Named(NamedTempFile),
+    /// A temporary file, on other systems and on file systems that do not support nameless files,
+    /// such as NFS and FUSE. Only its owner can read it until it is complete; then it gets these
+    /// permissions, unless it is private or replaces a file.
+    Named(NamedTempFile, Permissions),
 }
 
 impl Part {
     /// Creates an empty file that can replace `path`. Fails early if it could not.
     pub fn beside(path: &Path, placing: Placing) -> Result<Part> {
+        Part::in_form(path, placing, Form::new)
+    }
+
+    fn in_form(path: &Path, placing: Placing, form: fn(&Path) -> io::Result<Form>) -> Result<Part> {
         let create_new = placing.create_new;
         let failed = |doing| move |source| Error::io(path, doing, source);
         let before = match fs::metadata(path) {
@@ -51,7 +57,7 @@ impl Part {
             None if create_new => path.to_owned(),
             None => behind_links(path),
         };
-        let form = Form::new(folder(&target)).map_err(failed("create a file beside"))?;
+        let form = form(folder(&target)).map_err(failed("create a file beside"))?;
         Ok(Part { form, path: path.to_owned(), target, before, placing })
     }
 
@@ -59,7 +65,7 @@ impl Part {
         match &mut self.form {
             #[cfg(target_os = "linux")]
             Form::Nameless(file) => file,
-            Form::Named(file) => file.as_file_mut(),
+            Form::Named(file, _) => file.as_file_mut(),
         }
     }
 
@@ -67,14 +73,21 @@ impl Part {
     pub fn persist(mut self) -> Result<File> {
         let path = &self.path.clone();
         let failed = |doing| move |source| Error::io(path, doing, source);
-        match self.before.take() {
-            Some(before) => {
+        let permissions = match (self.before.take(), &self.form) {
+            (Some(before), _) => {
                 keep_owner(self.file(), &before);
-                let permissions = before.permissions();
-                self.file().set_permissions(permissions).map_err(failed("give its permissions to"))?;
+                Some(before.permissions())
             }
-            None if self.placing.private => make_private(self.file()).map_err(failed("keep others from"))?,
-            None => {}
+            (None, _) if self.placing.private => {
+                make_private(self.file()).map_err(failed("keep others from"))?;
+                None
+            }
+            (None, Form::Named(_, usual)) => Some(usual.clone()),
+            #[cfg(target_os = "linux")]
+            (None, Form::Nameless(_)) => None,
+        };
+        if let Some(permissions) = permissions {
+            self.file().set_permissions(permissions).map_err(failed("give its permissions to"))?;
         }
         self.file().sync_all().map_err(failed("flush"))?;
         if self.placing.locked {
@@ -85,8 +98,8 @@ impl Part {
         let file = match form {
             #[cfg(target_os = "linux")]
             Form::Nameless(file) => nameless::persist(&file, &target, create_new).map(|()| file),
-            Form::Named(file) if create_new => file.persist_noclobber(&target).map_err(io::Error::from),
-            Form::Named(file) => file.persist(&target).map_err(io::Error::from),
+            Form::Named(file, _) if create_new => file.persist_noclobber(&target).map_err(io::Error::from),
+            Form::Named(file, _) => file.persist(&target).map_err(io::Error::from),
         }
         .map_err(failed(doing))?;
         // The new name must survive a power failure as well as the contents. Some file systems
@@ -104,7 +117,15 @@ impl Form {
         if let Some(file) = nameless::create(folder) {
             return Ok(Form::Nameless(file));
         }
-        names().tempfile_in(folder).map(Form::Named)
+        Form::named(folder)
+    }
+
+    /// Creates a file with a temporary name that only its owner can read. The permissions of
+    /// another, empty one are those that the umask and the folder give to new files: to ask for the
+    /// umask is to change it, also for other threads.
+    fn named(folder: &Path) -> io::Result<Form> {
+        let usual = usual_names().tempfile_in(folder)?.as_file().metadata()?.permissions();
+        Ok(Form::Named(names().tempfile_in(folder)?, usual))
     }
 }
 
@@ -139,14 +160,20 @@ fn make_private(file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the pattern for the names of temporary files.
+/// Returns the pattern for the names of temporary files, which only their owner can read.
 fn names() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".umbel-").suffix(".part");
+    builder
+}
+
+/// Returns the pattern for temporary files with the usual permissions of new files, as restricted by
+/// the umask.
+fn usual_names() -> tempfile::Builder<'static, 'static> {
+    let mut builder = names();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // New files get the usual permissions, as restricted by the umask.
         builder.permissions(Permissions::from_mode(0o666));
     }
     builder
@@ -190,5 +217,59 @@ mod nameless {
     /// Returns the path under which the system knows an open file.
     fn handle(file: &File) -> PathBuf {
         format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    /// The mode of a named file while it is written, and that of the finished file.
+    fn modes(path: &Path, placing: Placing) -> (u32, u32) {
+        let mut part = Part::in_form(path, placing, Form::named).unwrap();
+        part.file().write_all(b"a secret").unwrap();
+        let Form::Named(file, _) = &part.form else { panic!("a file with a name") };
+        let folder = path.parent().unwrap();
+        let parts = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        assert_eq!(parts.filter(|other| other != path).collect::<Vec<_>>(), [file.path()]);
+        let before = mode(file.path());
+        part.persist().unwrap();
+        assert_eq!(fs::read(path).unwrap(), b"a secret");
+        (before, mode(path))
+    }
+
+    #[test]
+    fn a_file_with_a_name_is_readable_by_its_owner_alone_until_it_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let usual = folder.path().join("usual");
+        fs::write(&usual, b"").unwrap();
+        let usual = (mode(&usual), fs::remove_file(&usual).unwrap()).0;
+        let path = folder.path().join("new");
+        assert_eq!(modes(&path, Placing::default()), (0o600, usual));
+        // A file that is replaced passes its permissions on, also to a private one.
+        for wide in [0o640, 0o444, 0o666] {
+            fs::set_permissions(&path, Permissions::from_mode(wide)).unwrap();
+            assert_eq!(modes(&path, Placing { private: true, ..Placing::default() }), (0o600, wide));
+        }
+        fs::remove_file(&path).unwrap();
+        assert_eq!(modes(&path, Placing { private: true, ..Placing::default() }), (0o600, 0o600));
+    }
+
+    #[test]
+    fn a_private_file_without_a_name_is_private_before_it_has_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new");
+        let mut part = Part::beside(&path, Placing { private: true, ..Placing::default() }).unwrap();
+        part.file().write_all(b"a secret").unwrap();
+        let names = || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        assert!(names().all(|name| mode(&name) == 0o600));
+        part.persist().unwrap();
+        assert_eq!((mode(&path), names().count()), (0o600, 1));
     }
 }

@@ -13,6 +13,7 @@ mod cache_line;
 mod common;
 #[cfg(all(unix, feature = "mmap"))]
 mod fault;
+mod order;
 mod packed;
 mod relocation;
 mod shared;
@@ -21,6 +22,7 @@ pub use cache_line::{CacheLine, LINE_BITS, LINE_BYTES, LINE_WORDS};
 pub use common::count_common;
 #[cfg(all(unix, feature = "mmap"))]
 pub use fault::release_bus_signal;
+pub(crate) use order::byte_place;
 pub use packed::Packed;
 pub(crate) use packed::{read_bits, write_bits};
 pub use relocation::{Mover, relocate_box, relocate_vec};
@@ -359,6 +361,9 @@ mod tests {
             let expected = u64::from_le_bytes(bytes[byte..byte + 8].try_into().unwrap());
             assert_eq!(read_bytes::<8>(&words, byte as u64), expected);
             assert_eq!(read_bytes::<1>(&words, byte as u64), bytes[byte].into());
+            // The only way on a big-endian machine: by arithmetic on whole words.
+            assert_eq!(read_bytes_at_end::<8>(&words, byte as u64), expected);
+            assert_eq!(read_bytes_at_end::<1>(&words, byte as u64), bytes[byte].into());
         }
         assert_eq!(
             (read_bytes::<8>(&words, 25), read_bytes::<8>(&words, 1 << 60), read_bytes::<8>(&[], 0)),

@@ -190,6 +190,11 @@ impl Slots {
                 return Some(block * BLOCK + u64::from(simd.select(heads, skip)));
             }
             skip -= count;
+            // Every slot between a quotient and its run is shifted. In damaged memory, this ends a
+            // search that would go on to the last block.
+            if block != quotient / BLOCK && words[self.row(block, SHIFTED)] != !0 {
+                return None;
+            }
             block += 1;
             if block * BLOCK >= self.all() {
                 return None;
@@ -286,6 +291,24 @@ impl Slots {
                 return (slot, false);
             }
         }
+    }
+
+    /// Returns whether the metadata in this range of words makes lookups slow: more than `most`
+    /// blocks in a row have no slot at which a search could start or end, or a run goes on in slots
+    /// that are not shifted. Only a very frequent key does the former to an intact filter, and
+    /// nothing does the latter. Skips blocks with metadata outside the range.
+    pub fn is_crowded(&self, words: &[u64], range: Range<usize>, most: usize) -> bool {
+        let size = self.block_words() as usize;
+        let blocks = range.start.div_ceil(size) as u64..self.all() / BLOCK;
+        let mut stretch = 0;
+        for block in blocks.take_while(|block| self.remainders(*block) <= range.end) {
+            let [_, continuation, shifted] = self.rows(words, block);
+            stretch = if shifted == !0 { stretch + 1 } else { 0 };
+            if stretch > most || continuation & !shifted != 0 {
+                return true;
+            }
+        }
+        false
     }
 
     /// Returns how often the fingerprint is stored.

@@ -1,7 +1,8 @@
 //! Tests of the internals: the layout bit by bit, and contents that no insertion produces.
 
 use super::*;
-use crate::Level;
+use crate::file::{self, Mapped, Options};
+use crate::{Key, Level};
 use proptest::prelude::*;
 
 fn with(slots: u64, bits: u32, fingerprints: &[u64]) -> Quotient {
@@ -119,6 +120,82 @@ proptest! {
             let _ = (filter.insert_digest(*digest), filter.remove_digest(*digest));
         }
     }
+}
+
+/// Maps a file with this filter. Its checksums are right, whatever its contents are.
+fn mapped(filter: &Quotient, path: &std::path::Path) -> Mapped<Quotient> {
+    file::save(path, filter, &Options::default()).unwrap();
+    Quotient::map(path).unwrap()
+}
+
+#[test]
+fn metadata_that_would_make_lookups_slow_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hostile");
+    let keys: Vec<u64> = (0..3000).collect();
+    for bits in [1, 8, 45] {
+        for pattern in 0..8 {
+            let mut filter = Quotient::with_slots(1 << 17, bits, Hasher::default()).unwrap();
+            let size = filter.slots.block_words() as usize;
+            let blocks = (filter.slots.all() / sizes::BLOCK) as usize;
+            for block in filter.words.words_mut().chunks_exact_mut(size).take(blocks) {
+                (0..3).for_each(|row| block[row] = if pattern >> row & 1 == 1 { !0 } else { 0 });
+            }
+            filter.len = 1000;
+            let mapped = mapped(&filter, &path);
+            let batch = mapped.contains_batch(&keys[..]);
+            // Slots that continue a run or are shifted, everywhere.
+            assert_eq!(batch.is_err(), pattern >= 2, "{bits} bits, pattern {pattern:03b}");
+            assert_eq!(mapped.contains(&1).is_err(), pattern >= 2, "asked again");
+            if let Err(error) = batch {
+                assert!(error.to_string().contains("hostile"), "{error}");
+                assert!(format!("{error:#}").contains("slot"), "{error:#}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lookup_in_a_mapped_file_passes_few_blocks_whatever_they_contain() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hostile");
+    // Stretches that are just short enough to pass, of slots that have no run.
+    let mut filter = Quotient::with_slots(1 << 17, 8, Hasher::default()).unwrap();
+    let size = filter.slots.block_words() as usize;
+    for (i, block) in filter.words.words_mut().chunks_exact_mut(size).enumerate() {
+        let shifted = if i % (MAX_STRETCH + 1) == MAX_STRETCH { !1 } else { !0 };
+        [block[0], block[1], block[2]] = [!0, 0, shifted];
+    }
+    let mapped = mapped(&filter, &path);
+    let keys: Vec<u64> = (0..3000).collect();
+    assert!(mapped.contains_batch(&keys[..]).is_ok(), "no stretch is too long");
+    for key in keys {
+        let mut named = 0;
+        let count = &mut |_| {
+            named += 1;
+            Ok(())
+        };
+        filter.trace(key.digest(filter.hasher()), count).unwrap();
+        assert!(named <= MAX_STRETCH + 2, "{named} blocks");
+    }
+    assert!(mapped.verify().is_err());
+}
+
+#[test]
+fn a_very_frequent_key_is_not_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut filter = Quotient::with_slots(1 << 16, 8, Hasher::default()).unwrap();
+    let keys: Vec<u64> = (0..20_000).collect();
+    filter.insert_batch(&keys[..]).unwrap();
+    for _ in 0..200 * MAX_STRETCH {
+        insert(&mut filter, 20_000 << 8);
+    }
+    assert!(filter.is_crowded(0..filter.words.words().len(), 1 << 13), "this tests something");
+    let mapped = mapped(&filter, &folder.path().join("counts"));
+    assert_eq!(mapped.contains_batch(&keys[..]).unwrap().count(), 20_000);
+    let others: Vec<u64> = (20_000..40_000).collect();
+    assert_eq!(mapped.contains_batch(&others[..]).unwrap(), filter.contains_batch(&others[..]));
+    assert!(mapped.verify().is_ok());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{add_to_total, finish, sketch_methods, summarize, total};
 use crate::arch::{Kernel, Simd};
 use crate::file::FormatError;
-use crate::memory::{LINE_BYTES, Mover, Words};
+use crate::memory::{LINE_BYTES, Mover, Words, byte_place};
 use crate::sizing::{Cardinality, Estimate};
 use crate::structure::{Head, Parts, REGISTERS, check_tail, small};
 use crate::tile;
@@ -275,8 +275,7 @@ fn place(precision: u32, digest: Digest) -> (usize, u8) {
     let register = (bits >> (64 - precision)) as usize;
     // A one-bit below the other bits bounds the rank.
     let rank = (bits << precision | 1 << (precision - 1)).leading_zeros() as u8 + 1;
-    // Words are stored little-endian in files: register 0 is the lowest byte of the first.
-    (if cfg!(target_endian = "big") { register ^ 7 } else { register }, rank)
+    (byte_place(register), rank)
 }
 
 /// A kernel that raises the registers of digests.

@@ -284,11 +284,11 @@ impl Structure for Frequent {
         let [k, count, error] = parts.params()?;
         check(k)?;
         let items = parts.section_of_any_size(ITEMS)?;
-        let entries = items::decode(&items, count, &parts.head.hasher)?;
         let invalid = |what: &str| FormatError::invalid(what);
-        if entries.len() as u64 > 2 * k || entries.iter().any(|entry| entry.count == 0) {
-            return Err(invalid("it has more items than counters, or one with a count of 0").into());
+        if count > 2 * k {
+            return Err(invalid("it has more items than counters").into());
         }
+        let entries = items::decode(&items, count, false, &parts.head.hasher)?;
         let ordered =
             |pair: &[Entry]| (Reverse(pair[0].count), &pair[0].key) < (Reverse(pair[1].count), &pair[1].key);
         if !entries.windows(2).all(ordered) {

@@ -5,7 +5,7 @@ use super::table::Entry;
 use crate::file::FormatError;
 use crate::file::fields::Fields;
 use crate::memory::{LINE_BYTES, Words};
-use crate::{Hasher, Result};
+use crate::{Error, Hasher, Result};
 
 /// The bytes of an item besides its key.
 const RECORD: usize = 16;
@@ -28,8 +28,9 @@ pub(super) fn encode<'a>(items: impl Iterator<Item = (u64, &'a [u8])> + Clone) -
     Ok(words)
 }
 
-/// Reads `count` counted keys. Allocates only for keys that are present.
-pub(super) fn decode(words: &Words, count: u64, hasher: &Hasher) -> Result<Vec<Entry>, FormatError> {
+/// Reads `count` counted keys. A count of 0 marks a free place, unless `free` is `false`. Then memory
+/// is allocated only for what is in the file, and a long one full of zeros takes none.
+pub(super) fn decode(words: &Words, count: u64, free: bool, hasher: &Hasher) -> Result<Vec<Entry>> {
     let bytes = words.to_le_bytes();
     let mut fields = Fields(&bytes);
     let records = fields.records(count, RECORD).ok_or_else(|| {
@@ -45,13 +46,18 @@ pub(super) fn decode(words: &Words, count: u64, hasher: &Hasher) -> Result<Vec<E
         let key = text
             .get(start..end)
             .ok_or_else(|| FormatError::invalid("the keys of its items overlap, or end beyond it"))?;
+        if count == 0 && !free {
+            return Err(FormatError::invalid("it has an item with a count of 0").into());
+        }
+        let bytes = (entries.len() * size_of::<Entry>()) as u64;
+        entries.try_reserve(1).map_err(|_| Error::OutOfMemory { bytes })?;
         entries.push(Entry { digest: hasher.digest_bytes(key), count, key: key.to_vec() });
         start = end;
     }
     if words.lines().len() as u64 != lines(entries.len(), start)
         || text[start..].iter().any(|byte| *byte != 0)
     {
-        return Err(FormatError::invalid("there are bytes after its last item"));
+        return Err(FormatError::invalid("there are bytes after its last item").into());
     }
     Ok(entries)
 }

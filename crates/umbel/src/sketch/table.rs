@@ -3,6 +3,7 @@
 use crate::hash::reduce;
 use crate::memory::{Mover, relocate_vec};
 use crate::{Digest, Error, Result};
+use std::hash::{BuildHasher, RandomState};
 
 /// A key and its count. An entry whose count is 0 is free and cannot be found.
 #[derive(Clone, Debug, Default)]
@@ -22,13 +23,22 @@ pub(super) struct Entry {
 ///
 /// At least half of the slots are free, so a search ends soon. There are no tombstones: when an
 /// entry is removed, the entries after it move up.
+///
+/// Digests whose hash is public can be chosen to share a home. So the first entry that finds no slot
+/// near its home makes the table choose new homes, by a hash of the keys with a random secret.
 #[derive(Debug, Default)]
 pub(super) struct KeyTable {
     entries: Vec<Entry>,
     slots: Vec<u32>,
     /// The bytes of all keys.
     key_bytes: usize,
+    /// The secret, once homes are no longer chosen by digest.
+    secret: Option<RandomState>,
 }
+
+/// The largest distance of an entry from its home before homes are chosen by a secret. With random
+/// digests, a table of 2^31 entries has such a distance with a probability below 1e-10.
+const MAX_DISTANCE: usize = 256;
 
 /// The bytes of an entry without its key, and of two slots.
 const ENTRY_BYTES: usize = size_of::<Entry>() + 2 * size_of::<u32>();
@@ -43,14 +53,14 @@ impl KeyTable {
         let len = count as usize;
         entries.try_reserve_exact(len).map_err(|_| out_of_memory(len))?;
         entries.resize(len, Entry::default());
-        Ok(KeyTable { entries, slots: empty_slots(len)?, key_bytes: 0 })
+        Ok(KeyTable { entries, slots: empty_slots(len)?, key_bytes: 0, secret: None })
     }
 
     /// Creates a table of these entries; `None` if a key occurs twice.
     pub fn from_entries(entries: Vec<Entry>) -> Result<Option<KeyTable>> {
         let slots = empty_slots(entries.len())?;
         let key_bytes = entries.iter().map(|entry| entry.key.len()).sum();
-        let mut table = KeyTable { entries, slots, key_bytes };
+        let mut table = KeyTable { entries, slots, key_bytes, secret: None };
         for at in 0..table.entries.len() {
             let Entry { digest, count, key } = &table.entries[at];
             if *count > 0 && table.find(*digest, key).is_some() {
@@ -71,7 +81,7 @@ impl KeyTable {
         if self.slots.is_empty() {
             return None;
         }
-        let mut slot = self.home(digest);
+        let mut slot = self.home(digest, key);
         loop {
             let at = (self.slots[slot] as usize).checked_sub(1)?;
             let entry = &self.entries[at];
@@ -95,7 +105,7 @@ impl KeyTable {
         if 2 * self.entries.len() > self.slots.len() {
             // Allocated infallibly, like the keys themselves.
             self.slots = vec![0; (4 * self.entries.len()).max(16)];
-            (0..self.entries.len()).for_each(|at| self.index(at));
+            self.index_all();
         } else {
             self.index(self.entries.len() - 1);
         }
@@ -131,7 +141,7 @@ impl KeyTable {
             entry.count > 0
         });
         self.slots.fill(0);
-        (0..self.entries.len()).for_each(|at| self.index(at));
+        self.index_all();
     }
 
     /// Makes every entry free.
@@ -155,6 +165,7 @@ impl KeyTable {
         copy.entries.extend_from_slice(&self.entries);
         copy.slots.extend_from_slice(&self.slots);
         copy.key_bytes = self.key_bytes;
+        copy.secret.clone_from(&self.secret);
         Ok(copy)
     }
 
@@ -171,10 +182,16 @@ impl KeyTable {
         (self.key_bytes + self.entries.len() * ENTRY_BYTES) as u64
     }
 
-    /// Returns the slot in which a search for this digest begins.
+    /// Returns the slot in which a search for this key begins.
     #[inline]
-    fn home(&self, digest: Digest) -> usize {
-        reduce(digest.get(), self.slots.len() as u64) as usize
+    fn home(&self, digest: Digest, key: &[u8]) -> usize {
+        let hash = self.secret.as_ref().map_or(digest.get(), |secret| secret.hash_one(key));
+        reduce(hash, self.slots.len() as u64) as usize
+    }
+
+    #[inline]
+    fn home_of(&self, at: usize) -> usize {
+        self.home(self.entries[at].digest, &self.entries[at].key)
     }
 
     #[inline]
@@ -187,11 +204,22 @@ impl KeyTable {
         if self.entries[at].count == 0 {
             return;
         }
-        let mut slot = self.home(self.entries[at].digest);
+        let (mut slot, mut distance) = (self.home_of(at), 0);
         while self.slots[slot] != 0 {
-            slot = self.behind(slot);
+            (slot, distance) = (self.behind(slot), distance + 1);
         }
         self.slots[slot] = at as u32 + 1;
+        if distance > MAX_DISTANCE && self.secret.is_none() {
+            // Only the entries that are in the index already: the others follow.
+            let indexed: Vec<u32> = self.slots.iter().copied().filter(|slot| *slot != 0).collect();
+            self.secret = Some(RandomState::new());
+            self.slots.fill(0);
+            indexed.into_iter().for_each(|entry| self.index(entry as usize - 1));
+        }
+    }
+
+    fn index_all(&mut self) {
+        (0..self.entries.len()).for_each(|at| self.index(at));
     }
 
     /// Returns the slot of an entry, or `None` if the entry is free.
@@ -199,7 +227,7 @@ impl KeyTable {
         if self.entries[at].count == 0 {
             return None;
         }
-        let mut slot = self.home(self.entries[at].digest);
+        let mut slot = self.home_of(at);
         while self.slots[slot] != at as u32 + 1 {
             slot = self.behind(slot);
         }
@@ -219,7 +247,7 @@ impl KeyTable {
         let distance = |from: usize, to: usize| if to >= from { to - from } else { to + len - from };
         let mut slot = self.behind(hole);
         while self.slots[slot] != 0 {
-            let home = self.home(self.entries[self.slots[slot] as usize - 1].digest);
+            let home = self.home_of(self.slots[slot] as usize - 1);
             if distance(home, slot) >= distance(hole, slot) {
                 self.slots[hole] = self.slots[slot];
                 hole = slot;
@@ -251,6 +279,36 @@ mod tests {
     /// Returns one of few digests, so that keys share them and homes are crowded.
     fn digest(key: u8) -> Digest {
         Digest::from_hash(u64::from(key / 2 % 8) << 61)
+    }
+
+    /// The largest number of slots that a search for an entry passes.
+    fn longest_search(table: &KeyTable) -> usize {
+        let len = table.slots.len();
+        let distance = |at| (table.slot_of(at).unwrap() + len - table.home_of(at)) % len;
+        (0..table.entries.len()).map(distance).max().unwrap()
+    }
+
+    #[test]
+    fn keys_with_one_home_do_not_make_searches_long() {
+        let entry = |number: u32| Entry {
+            digest: Digest::from_hash(1),
+            count: 1,
+            key: number.to_le_bytes().to_vec(),
+        };
+        let entries: Vec<Entry> = (0..20_000).map(entry).collect();
+        let mut tables = [KeyTable::default(), KeyTable::from_entries(entries.clone()).unwrap().unwrap()];
+        entries.iter().for_each(|entry| tables[0].push(entry.clone()));
+        for table in &mut tables {
+            assert!(longest_search(table) <= MAX_DISTANCE, "{}", longest_search(table));
+            let copy = table.try_clone().unwrap();
+            for (at, Entry { digest, key, .. }) in entries.iter().enumerate() {
+                assert_eq!((table.find(*digest, key), copy.find(*digest, key)), (Some(at), Some(at)));
+            }
+            assert_eq!(table.find(Digest::from_hash(1), b"stranger"), None);
+            table.replace(7, entry(50_000));
+            assert_eq!(table.find(Digest::from_hash(1), &entries[7].key), None);
+        }
+        assert!(KeyTable::from_entries([&entries[..], &entries[..1]].concat()).unwrap().is_none());
     }
 
     proptest! {

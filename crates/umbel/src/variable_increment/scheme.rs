@@ -128,7 +128,11 @@ impl Scheme {
             return Err(Error::parameter("bits per cell", got, needs));
         }
         let mut increments = self.increments();
-        let got = format!("{increments:?}");
+        // A file can list half a million, too many for a message.
+        let got = match increments.len() > MAX_INCREMENTS as usize {
+            true => format!("{} numbers", increments.len()),
+            false => format!("{increments:?}"),
+        };
         increments.sort_unstable();
         increments.dedup();
         let largest = (1 << sum_bits) - 2;

@@ -45,9 +45,9 @@ pub use page::{MAX_NAME_BYTES, Page, PageInfo};
 pub use recorder::{Recorded, Recorder, Settings};
 pub use trace::{PathHop, StoreTrace};
 
-use crate::{Error, Result, numbered};
+use crate::{Error, Result, checked, numbered};
 use format::{MAX_HEADER_BYTES, PageHeader};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 const EXTENSION: &str = "page";
@@ -145,10 +145,8 @@ impl Store {
 /// Fails if the file cannot be read, or its header is invalid or damaged.
 pub fn inspect(path: impl AsRef<Path>) -> Result<PageInfo> {
     let path = path.as_ref();
-    let file = numbered::open(path)?;
-    let length = file.metadata().map_err(Error::io(path, "read"))?.len();
-    let mut head = Vec::new();
-    file.take(MAX_HEADER_BYTES as u64).read_to_end(&mut head).map_err(Error::io(path, "read"))?;
+    let start = checked::start(&mut checked::open(path)?, MAX_HEADER_BYTES);
+    let (head, length) = start.map_err(Error::io(path, "read"))?;
     Ok(PageHeader::read(&head, length).map_err(|error| error.at(path))?.about)
 }
 
@@ -159,7 +157,6 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<PageInfo> {
 /// Fails if the file cannot be read, or is invalid or damaged.
 pub fn load(path: impl AsRef<Path>) -> Result<Page> {
     let path = path.as_ref();
-    let mut bytes = Vec::new();
-    numbered::open(path)?.read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
-    Page::from_bytes(&bytes).map_err(|error| error.at(path))
+    let bytes = checked::read(path, "the page", MAX_HEADER_BYTES, PageHeader::read);
+    bytes.and_then(|bytes| Page::from_bytes(&bytes)).map_err(|error| error.at(path))
 }

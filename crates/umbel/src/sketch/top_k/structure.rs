@@ -60,7 +60,7 @@ impl Structure for TopK {
         let [k, width, depth, decay, draws] = parts.params()?;
         let shape = TopKBuilder { k, width, depth: small(depth), decay: f64::from_bits(decay) };
         let cells = parts.section(CELLS, shape.cells()?.lines())?;
-        let entries = items::decode(&parts.section_of_any_size(ITEMS)?, k, &parts.head.hasher)?;
+        let entries = items::decode(&parts.section_of_any_size(ITEMS)?, k, true, &parts.head.hasher)?;
         let heap = checked_heap(entries, k)?;
         Ok(TopK::new_with(finish(parts)?, shape, cells, heap, draws))
     }
