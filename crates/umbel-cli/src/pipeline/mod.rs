@@ -32,11 +32,16 @@ pub struct BlockInfo {
     pub caught_up: bool,
 }
 
+/// The number of blocks (a gigabyte) that one thread works on alone after a long line. Few threads
+/// then have held the memory for a long line, which an allocator returns to the system late.
+const BLOCKS_ALONE: u32 = 4096;
+
 /// Calls `work` for every block, with the number of the thread, and passes the results to `sink` in
 /// the order of the input, until the input ends or the sink breaks.
 ///
-/// A block with an unusually long line is worked on when all blocks before it are done, and before
-/// the next one is read, so that memory is bounded by a few such lines for any number of threads.
+/// A thread that reads a block with an unusually long line works on it, and on [`BLOCKS_ALONE`]
+/// after it, while the others wait. So memory is bounded by a few such lines for any number of
+/// threads.
 pub fn run<T: Send>(
     blocks: Blocks,
     threads: usize,
@@ -57,18 +62,25 @@ pub fn run<T: Send>(
             let (input, counts) = (block.input, InputCounts::from_records(&records));
             Ok(BlockResult { result: work(thread, &records)?, input, counts, info })
         };
+        let (mut reader, mut alone) = (lock(&blocks), 0);
         loop {
-            let mut reader = lock(&blocks);
             match reader.next(&mut block) {
-                Ok(true) if block.is_large() => {
-                    order.await_turn(block.number);
-                    order.deliver(block.number, work_on(&block, &mut scratch));
-                    // Release the memory while no other thread can need as much.
-                    (block, scratch) = Default::default();
-                }
                 Ok(true) => {
-                    drop(reader);
-                    order.deliver(block.number, work_on(&block, &mut scratch));
+                    if block.is_large() {
+                        alone = BLOCKS_ALONE;
+                    }
+                    if alone > 0 {
+                        order.await_turn(block.number);
+                        order.deliver(block.number, work_on(&block, &mut scratch));
+                        alone -= 1;
+                        if alone == 0 {
+                            (block, scratch) = Default::default();
+                        }
+                    } else {
+                        drop(reader);
+                        order.deliver(block.number, work_on(&block, &mut scratch));
+                        reader = lock(&blocks);
+                    }
                 }
                 Ok(false) => return,
                 Err(error) => {

@@ -140,8 +140,7 @@ fn short_and_interrupted_reads_change_no_result() {
         (&[], "umbel url build -o u urls.txt && umbel url check u evil.example good.example"),
         (&[], "umbel password build --unsealed -o p words && echo apple | umbel password check p"),
         (&[], "umbel net record capture --seed 2 -o store && umbel net attribute store --excerpt sentence"),
-        (&[], "umbel net scan --signatures words text capture.gz"),
-        (&[], "umbel net flows --seed 2 capture"),
+        (&[], "umbel net scan --rules words text capture.gz"),
         (&[], "echo 'check 192.0.2.7' | umbel net block --seed 2 --list drop --at 5"),
     ] {
         let plain = attempt(&files, prepare, script, None);
@@ -156,5 +155,5 @@ fn short_and_interrupted_reads_change_no_result() {
         assert!(matches!(plain.0, Some(0 | 1)), "{script}: {}", plain.2);
         compared += 1;
     }
-    assert_eq!(compared, 23);
+    assert_eq!(compared, 22);
 }
