@@ -1,6 +1,7 @@
 //! [`TopK`]: the most frequent keys, by HeavyKeeper.
 
 mod builder;
+mod decay;
 mod structure;
 
 pub use builder::TopKBuilder;
@@ -8,10 +9,10 @@ pub use builder::TopKBuilder;
 use super::table::{Entry, KeyTable};
 use super::{Item, add_to_total, each_key, sketch_methods};
 use crate::memory::Words;
-use crate::sizing::{Cardinality, Shape, least};
+use crate::sizing::{Cardinality, Shape};
 use crate::structure::Head;
 use crate::{Batch, Digest, Error, Hasher, Key, Result, Stats, Structure};
-use std::array;
+use decay::{Contention, Decay};
 use std::cmp::Reverse;
 use structure::checked_heap;
 
@@ -191,24 +192,17 @@ impl TopK {
 
     /// Tries `times` times to lower the count of a cell that another key contends for. That key
     /// takes over the cell when the count reaches 0.
-    fn contend(&mut self, mut cell: Cell, mark: u32, times: u32) -> Cell {
-        for left in (1..=times).rev() {
-            self.draws = self.draws.wrapping_add(1);
-            let chance = Digest::from_hash(self.draws).salted(u64::from(mark)).get() as f64 / 2f64.powi(64);
-            // Decided before the count changes: once a lower count is out of reach, so are the
-            // remaining attempts.
-            let out_of_reach = u64::from(cell.count) >= self.decay.never_from;
-            if self.decay.lowers(cell.count, chance) {
-                cell.count -= 1;
-                if cell.count == 0 {
-                    return Cell { mark, count: left };
-                }
-            }
-            if out_of_reach {
-                break;
-            }
+    #[inline]
+    fn contend(&mut self, cell: Cell, mark: u32, times: u32) -> Cell {
+        let draws = &mut self.draws;
+        let draw = || {
+            *draws = draws.wrapping_add(1);
+            Digest::from_hash(*draws).salted(u64::from(mark)).get() as f64 / 2f64.powi(64)
+        };
+        match self.decay.contend(cell.count, times, draw) {
+            Contention::Held(count) => Cell { mark: cell.mark, count },
+            Contention::Lost(count) => Cell { mark, count },
         }
-        cell
     }
 
     /// Sets the count of a key, and gives it a place if it has none and is not lighter than the
@@ -328,53 +322,6 @@ impl TopK {
     #[doc(hidden)]
     pub fn heap(&self) -> impl Iterator<Item = Item<'_>> + Clone {
         self.heap.entries().iter().map(|entry| Item { key: &entry.key, count: entry.count })
-    }
-}
-
-/// The decay of a cell: its count is lowered with probability base^count when another key contends
-/// for it.
-///
-/// Most contended counts are small, so their powers are in a table. For a larger count the
-/// probability is usually so low that the exponent of the random number decides, without computing
-/// a power.
-struct Decay {
-    base: f64,
-    /// -log2 of the base: the bits of probability that a count costs.
-    bits: f64,
-    /// The smallest count whose probability is below [`NEVER`].
-    never_from: u64,
-    /// The powers of the base, starting at 0. Each is computed by `powf`: repeated multiplication
-    /// would round differently.
-    powers: [f64; 32],
-}
-
-/// The probability below which a count is not contended for repeatedly.
-const NEVER: f64 = 1e-12;
-
-impl Decay {
-    fn new(base: f64) -> Decay {
-        let never = |count| base.powf(count as f64) < NEVER;
-        Decay {
-            base,
-            bits: -base.log2(),
-            never_from: least(0..=u32::MAX.into(), never).unwrap_or(u64::MAX),
-            powers: array::from_fn(|count| base.powf(count as f64)),
-        }
-    }
-
-    /// Returns whether a random number in 0..1 lowers this count: whether it is below base^count.
-    #[inline]
-    fn lowers(&self, count: u32, chance: f64) -> bool {
-        if let Some(power) = self.powers.get(count as usize) {
-            return chance < *power;
-        }
-        // A number with exponent e is at least 2^e. The power is lower than that, with one bit to
-        // spare for rounding.
-        let exponent = (chance.to_bits() >> 52) as i32 - 1023;
-        if f64::from(count) * self.bits > f64::from(1 - exponent) {
-            return false;
-        }
-        chance < self.base.powf(count.into())
     }
 }
 
