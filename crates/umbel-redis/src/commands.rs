@@ -1,8 +1,8 @@
 //! The commands of the module, one row each.
 //!
 //! The arity includes the name of the command; a negative arity is a minimum. The flags also
-//! determine the ACL categories: `@write` or `@read`, `@fast` or `@slow`, and the category before
-//! the braces.
+//! determine the ACL categories: `@write` or `@read`, `@fast` or `@slow`, `@dangerous` for commands
+//! that hand out the contents of a key, and the category before the braces.
 
 use crate::any::{Any, algebra, commands as any, files};
 use crate::bloom::{Bloom, commands as bf};
@@ -42,7 +42,7 @@ pub const COMMANDS: &[CommandSpec] = command_table! {
             c"Returns the number of items added to a Bloom filter";
         c"BF.DEBUG"          2  One        [ReadOnly]            bf::debug,
             c"Describes the stages of a Bloom filter";
-        c"BF.SCANDUMP"       3  One        [ReadOnly]            dump::scan::<Bloom>,
+        c"BF.SCANDUMP"       3  One        [ReadOnly Export]     dump::scan::<Bloom>,
             c"Returns a chunk of a Bloom filter";
         c"BF.LOADCHUNK"      4  One        [Write DenyOom]       dump::load::<Bloom>,
             c"Loads a chunk of a Bloom filter";
@@ -72,7 +72,7 @@ pub const COMMANDS: &[CommandSpec] = command_table! {
             c"Describes a cuckoo filter";
         c"CF.COMPACT"        2  One        [Write]               cf::compact,
             c"Moves the items of a cuckoo filter into fewer levels";
-        c"CF.SCANDUMP"       3  One        [ReadOnly]            dump::scan::<CuckooChain>,
+        c"CF.SCANDUMP"       3  One        [ReadOnly Export]     dump::scan::<CuckooChain>,
             c"Returns a chunk of a cuckoo filter";
         c"CF.LOADCHUNK"      4  One        [Write DenyOom]       dump::load::<CuckooChain>,
             c"Loads a chunk of a cuckoo filter";
@@ -92,7 +92,7 @@ pub const COMMANDS: &[CommandSpec] = command_table! {
             c"Adds up count-min sketches";
         c"CMS.INFO"          2  One        [ReadOnly Fast]       cms::info,
             c"Describes a count-min sketch";
-        c"CMS.SCANDUMP"      3  One        [ReadOnly]            dump::scan::<Sketch>,
+        c"CMS.SCANDUMP"      3  One        [ReadOnly Export]     dump::scan::<Sketch>,
             c"Returns a chunk of a count-min sketch";
         c"CMS.LOADCHUNK"     4  One        [Write DenyOom]       dump::load::<Sketch>,
             c"Loads a chunk of a count-min sketch";
@@ -114,7 +114,7 @@ pub const COMMANDS: &[CommandSpec] = command_table! {
             c"Lists the most frequent items";
         c"TOPK.INFO"         2  One        [ReadOnly Fast]       topk::info,
             c"Describes a list of the most frequent items";
-        c"TOPK.SCANDUMP"     3  One        [ReadOnly]            dump::scan::<Top>,
+        c"TOPK.SCANDUMP"     3  One        [ReadOnly Export]     dump::scan::<Top>,
             c"Returns a chunk of a list of the most frequent items";
         c"TOPK.LOADCHUNK"    4  One        [Write DenyOom]       dump::load::<Top>,
             c"Loads a chunk of a list of the most frequent items";
@@ -144,11 +144,11 @@ pub const COMMANDS: &[CommandSpec] = command_table! {
             c"Estimates the similarity of two filters";
         c"UMBEL.CARD"       -2  All        [ReadOnly]            algebra::card,
             c"Estimates the number of items in the union of filters";
-        c"UMBEL.EXPORT"     -3  One        [ReadOnly]            files::export,
+        c"UMBEL.EXPORT"     -3  One        [ReadOnly Export]     files::export,
             c"Returns a piece of the file of a filter";
         c"UMBEL.IMPORT"     -5  One        [Write DenyOom]       files::import,
             c"Loads a piece of the file of a filter";
-        c"UMBEL.SCANDUMP"    3  One        [ReadOnly]            dump::scan::<Any>,
+        c"UMBEL.SCANDUMP"    3  One        [ReadOnly Export]     dump::scan::<Any>,
             c"Returns a chunk of a filter of any kind";
         c"UMBEL.LOADCHUNK"   4  One        [Write DenyOom]       dump::load::<Any>,
             c"Loads a chunk of a filter of any kind";

@@ -1,5 +1,9 @@
 //! The arguments that the module is loaded with: a secret, limits, and the defaults of new filters.
 //!
+//! The secret of a key file does not leave the server: values that it hashes are written with its
+//! tag, and whoever reads them needs the same file. A random secret, and one that a client has
+//! chosen with `SEED`, is written with the value, which could not be read otherwise.
+//!
 //! ```text
 //! loadmodule /path/libumbel_redis.so KEY-FILE /etc/umbel.key MAX-KEY-BYTES 1073741824
 //! ```
@@ -7,18 +11,23 @@
 use crate::error::{Error, Result};
 use crate::server::memory::Budget;
 use crate::server::{Arguments, Failure, Loading, Text, memory, random};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use umbel::Hasher;
-use umbel::hash::KeyRing;
+use umbel::hash::{HashId, KeyRing, Strength};
 
 /// The settings of the module.
 #[derive(Debug)]
 pub struct Config {
-    /// The hash secret of new filters: from the key file, or random and different after every
+    /// The hash secret of new filters: from the first key file, or random and different after every
     /// start.
     secret: [u8; 16],
+    /// The secrets of all key files.
+    key_files: Vec<[u8; 16]>,
     /// The largest size of a value, in bytes.
     pub max_key_bytes: u64,
+    /// The largest size of an item that a value stores, in bytes.
+    pub max_item_bytes: u64,
     /// The false positive rate of a Bloom filter that is created without one.
     pub error_rate: f64,
     /// The capacity of a Bloom filter that is created without one.
@@ -40,7 +49,9 @@ impl Config {
     fn new(secret: [u8; 16]) -> Config {
         Config {
             secret,
+            key_files: Vec::new(),
             max_key_bytes: 4 << 30,
+            max_item_bytes: 64 << 10,
             error_rate: 0.01,
             initial_size: 100,
             expansion: 2,
@@ -51,7 +62,7 @@ impl Config {
 
 /// Parses the arguments of the module, which are pairs of a name and a value.
 pub fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
-    let (mut config, mut has_key_file) = (Config::new(random()), false);
+    let mut config = Config::new(random());
     let (pairs, rest) = arguments.as_chunks::<2>();
     if let [name, ..] = rest {
         return Err(Error::NoValue { name: printable(name) });
@@ -65,10 +76,12 @@ pub fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
         };
         if name.is("KEY-FILE") {
             let path = value.parse::<String>().ok_or_else(|| bad_value("the name of a file"))?;
-            config.secret = read_secret(&path)?;
-            has_key_file = true;
+            config.key_files.push(read_secret(&path)?);
+            config.secret = config.key_files[0];
         } else if name.is("MAX-KEY-BYTES") {
             config.max_key_bytes = bytes()?;
+        } else if name.is("MAX-ITEM-BYTES") {
+            config.max_item_bytes = bytes()?;
         } else if name.is("MAX-BYTES") {
             memory::set_module_limit(usize::try_from(bytes()?).unwrap_or(usize::MAX));
         } else if name.is("ERROR_RATE") {
@@ -86,15 +99,15 @@ pub fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
             return Err(Error::UnknownArgument { name: printable(name) });
         }
     }
-    CONFIG.set(config).map_err(|_| Error::LoadedTwice)?;
-    if !has_key_file {
+    if config.key_files.is_empty() {
         loading.log(
             c"notice",
-            "umbel: filters are hashed with a random secret that changes at every start; \
-             use KEY-FILE to merge filters across starts, or to fetch them with `umbel pull`",
+            "umbel: filters are hashed with a random secret that changes at every start and that \
+             snapshots and dumps contain; use KEY-FILE to keep it out of them, to merge filters across \
+             starts, or to fetch filters with `umbel pull`",
         );
     }
-    Ok(())
+    CONFIG.set(config).map_err(|_| Error::LoadedTwice)
 }
 
 /// Returns an argument as printable text.
@@ -137,10 +150,47 @@ pub(crate) fn read_secret(path: &str) -> Result<[u8; 16]> {
     secret.ok_or_else(|| Error::NoSecret { path: path.to_owned() })
 }
 
-/// Parses the argument of the option `SEED`.
+/// The word before the tag of a secret in the option `SEED`.
+const TAG: &[u8] = b"tag:";
+
+/// Parses the argument of the option `SEED`: a secret, or the tag of one that this server has.
 pub fn next_secret(arguments: &mut Arguments<'_>) -> Result<[u8; 16], Failure> {
-    let secret = arguments.next().and_then(|text| secret_from_hex(text.bytes()));
-    secret.ok_or_else(|| Failure::new("bad seed: it should be 32 hexadecimal digits"))
+    let text = arguments.next().map(Text::bytes).unwrap_or_default();
+    let bad = || Failure::new("bad seed: it should be 32 hexadecimal digits, or `tag:` and 16");
+    match text.strip_prefix(TAG) {
+        None => secret_from_hex(text).ok_or_else(bad),
+        Some(tag) => {
+            let tag = umbel::internals::hex::decode_array(tag).map(u64::from_be_bytes).ok_or_else(bad)?;
+            Ok(secret_with_tag(tag)?)
+        }
+    }
+}
+
+/// Returns the argument of the option `SEED` for a secret. That of a key file is named by its tag,
+/// since replicas and append-only files do not contain it.
+pub fn seed_argument(secret: &[u8; 16]) -> String {
+    match get().key_files.contains(secret) {
+        true => format!("tag:{:016x}", id_of(secret).value),
+        false => umbel::internals::hex::encode(secret),
+    }
+}
+
+/// Returns the strength of a keyed hash and the tag of its secret.
+fn id_of(secret: &[u8; 16]) -> HashId {
+    Hasher::keyed(*secret).id()
+}
+
+/// Returns the secret of a key file with this tag.
+fn secret_with_tag(tag: u64) -> umbel::Result<[u8; 16]> {
+    let id = HashId { strength: Strength::Keyed, value: tag };
+    let secret = get().key_files.iter().find(|secret| id_of(secret) == id);
+    secret.copied().ok_or(umbel::Error::MissingKey { path: PathBuf::new(), id })
+}
+
+/// Returns whether a value with this hash function is written with its secret: whether no key file
+/// has it.
+pub fn embeds(id: HashId) -> bool {
+    !get().key_files.iter().any(|secret| id_of(secret) == id)
 }
 
 /// Parses a secret of 32 hexadecimal digits.
@@ -148,20 +198,27 @@ fn secret_from_hex(text: &[u8]) -> Option<[u8; 16]> {
     umbel::internals::hex::decode_array(text)
 }
 
-/// Returns a secret as 32 hexadecimal digits.
-pub fn secret_to_hex(secret: &[u8; 16]) -> String {
-    umbel::internals::hex::encode(secret)
+/// Returns a secret as the numbers that the streams of sketches and lists store: two, or one that is
+/// the tag of a key file's secret.
+pub fn secret_to_numbers(secret: &[u8; 16]) -> Vec<u64> {
+    let id = id_of(secret);
+    match embeds(id) {
+        true => secret.as_chunks().0.iter().map(|half| u64::from_le_bytes(*half)).collect(),
+        false => vec![id.value],
+    }
 }
 
-/// Returns a secret as two numbers, as the streams of sketches and lists store it.
-pub fn secret_to_numbers(secret: &[u8; 16]) -> (u64, u64) {
-    let number = u128::from_le_bytes(*secret);
-    (number as u64, (number >> 64) as u64)
-}
-
-/// Returns the secret with these two numbers.
-pub fn secret_from_numbers(low: u64, high: u64) -> [u8; 16] {
-    (u128::from(high) << 64 | u128::from(low)).to_le_bytes()
+/// Returns the secret with these numbers.
+///
+/// # Errors
+///
+/// If it is that of a key file that this server does not have.
+pub fn secret_from_numbers(numbers: &[u64]) -> Result<[u8; 16]> {
+    match *numbers {
+        [low, high] => Ok((u128::from(high) << 64 | u128::from(low)).to_le_bytes()),
+        [tag] => Ok(secret_with_tag(tag)?),
+        _ => Err(Error::CONTRADICTORY),
+    }
 }
 
 /// Returns the hash secret of new filters.
@@ -171,9 +228,8 @@ pub fn secret() -> [u8; 16] {
 
 /// Returns the secrets for filters that arrive without their own.
 pub fn ring() -> KeyRing {
-    let mut ring = KeyRing::new();
-    ring.insert(Hasher::keyed(secret()));
-    ring
+    let secrets = get().key_files.iter().copied().chain([secret()]);
+    secrets.map(Hasher::keyed).collect()
 }
 
 /// Limits the growth of a value of this size to the maximum size of a key, as long as the returned
@@ -189,6 +245,17 @@ pub fn check_memory(bytes: u64) -> Result<(), Failure> {
     if bytes > max_key_bytes && !memory::is_unlimited() {
         memory::note_refusal();
         let text = format!("this takes {bytes} bytes, and a key may take {max_key_bytes}: see MAX-KEY-BYTES");
+        return Err(Failure::new(text));
+    }
+    Ok(())
+}
+
+/// Checks the length of an item that a value would store.
+pub fn check_item(item: &[u8]) -> Result<(), Failure> {
+    let (bytes, max_item_bytes) = (item.len() as u64, get().max_item_bytes);
+    if bytes > max_item_bytes && !memory::is_unlimited() {
+        memory::note_refusal();
+        let text = format!("an item has {bytes} bytes, and may have {max_item_bytes}: see MAX-ITEM-BYTES");
         return Err(Failure::new(text));
     }
     Ok(())

@@ -7,6 +7,7 @@
 use crate::server::Failure;
 use std::{fmt, io};
 use umbel::file::FormatError;
+use umbel::hash::HashId;
 use umbel::internals::write_causes;
 
 /// A `Result` with this crate's error type.
@@ -69,6 +70,11 @@ pub enum Error {
     Format(FormatError),
     /// An error of the filter library.
     Filter(umbel::Error),
+    /// A value is hashed with a secret that this server does not have.
+    MissingSecret {
+        /// The strength of the hash and the tag of the secret.
+        id: HashId,
+    },
     /// A part of an incomplete value was refused.
     Part(Failure),
     /// Code of this module has panicked.
@@ -78,6 +84,9 @@ pub enum Error {
 impl Error {
     /// The error for bytes that end before the value does.
     pub const CUT: Error = Error::Malformed("it ends too early");
+
+    /// The error for a value whose parts are valid but contradict each other.
+    pub const CONTRADICTORY: Error = Error::Malformed("its parts do not fit together");
 }
 
 /// Errors about the bytes of a filter become errors of this crate, since those bytes have no path.
@@ -86,6 +95,7 @@ impl From<umbel::Error> for Error {
         match error {
             umbel::Error::Io { source, .. } => Error::Io(source),
             umbel::Error::Format { problem, .. } => Error::Format(problem),
+            umbel::Error::MissingKey { id, .. } => Error::MissingSecret { id },
             other => Error::Filter(other),
         }
     }
@@ -99,7 +109,7 @@ impl fmt::Display for Error {
             Error::UnknownArgument { name } => {
                 write!(
                     f,
-                    "{name} is not known; there are KEY-FILE, MAX-KEY-BYTES, MAX-BYTES, ERROR_RATE, INITIAL_SIZE, EXPANSION and CF_INITIAL_SIZE"
+                    "{name} is not known; there are KEY-FILE, MAX-KEY-BYTES, MAX-BYTES, MAX-ITEM-BYTES, ERROR_RATE, INITIAL_SIZE, EXPANSION and CF_INITIAL_SIZE"
                 )
             }
             Error::KeyFile { path, .. } => write!(f, "the key file {path}"),
@@ -117,6 +127,11 @@ impl fmt::Display for Error {
             Error::Io(_) => f.write_str("cannot read it"),
             Error::Format(problem) => write!(f, "{problem}"),
             Error::Filter(error) => write!(f, "{error}"),
+            Error::MissingSecret { id } => write!(
+                f,
+                "it is hashed with a secret ({id}) that is not among the given keys: \
+                 load the module with the KEY-FILE that it was written with"
+            ),
             Error::Part(_) => f.write_str("a part of it is refused"),
             Error::Panicked => f.write_str("this is a mistake in the module"),
         }?;

@@ -4,7 +4,7 @@
 //! commands themselves, with creation, replication and events, are here once.
 
 use crate::persist::{Entry, Persist};
-use crate::server::{AddCommand, Arguments, Context, Failure, Reply, Result, Text};
+use crate::server::{AddCommand, Arguments, Context, Failure, Reply, Result, Text, memory};
 use std::ffi::CStr;
 
 /// A type of filters that `RESERVE` creates and that items are added to.
@@ -108,6 +108,8 @@ pub fn add_items<F: Family>(
 ) -> Result<Vec<Result<bool>>> {
     let mut entry = match context.write::<Entry<F>>(key)? {
         Some(entry) => entry,
+        // The command that created it came before, and has failed.
+        None if memory::is_unlimited() => return Err(Failure::new("not found")),
         None => {
             create::<F>(context, key, design.ok_or_else(|| Failure::new("not found"))?)?;
             context.existing_mut(key)?

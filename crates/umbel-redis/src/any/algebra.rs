@@ -29,6 +29,13 @@ fn combine<'a>(
     Ok(combined)
 }
 
+/// Returns each key once, in order. A cuckoo filter would otherwise get every item twice, and a
+/// command with one key many times would take as long as one with many filters.
+fn distinct<'a>(keys: impl IntoIterator<Item = &'a Text>) -> Vec<&'a Text> {
+    let mut seen = HashSet::new();
+    keys.into_iter().filter(|key| seen.insert(key.bytes())).collect()
+}
+
 /// Returns the failure for an error of [`Join`]. Without a key file, filters from before a restart
 /// have another secret.
 fn join_failure(error: umbel::Error) -> Failure {
@@ -46,10 +53,8 @@ fn join_failure(error: umbel::Error) -> Failure {
 pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let to = arguments.next_arg()?;
     let from = arguments.rest()?;
-    // Use each key once: a cuckoo filter would otherwise get every item twice.
-    let mut keys: Vec<&Text> = OpenFilter::open(context, to)?.map(|_| to).into_iter().collect();
-    let mut seen: HashSet<&[u8]> = keys.iter().map(|key| key.bytes()).collect();
-    keys.extend(from.iter().filter(|key| seen.insert(key.bytes())));
+    let target = OpenFilter::open(context, to)?.map(|_| to);
+    let keys = distinct(target.into_iter().chain(from));
     let types = keys.iter().map(|key| Ok(OpenFilter::existing(context, key)?.value_type()));
     let types = types.collect::<Result<Vec<ValueType>>>()?;
     if types.windows(2).any(|pair| pair[0] != pair[1]) {
@@ -86,7 +91,8 @@ fn merge_cuckoos(context: &Context, keys: &[&Text]) -> Result<CuckooChain> {
 /// contain, and a few others.
 pub fn intersect(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let to = arguments.next_arg()?;
-    let common = combine(context, arguments.rest()?.iter(), |filter| filter.to_stored(), Stored::intersect)?;
+    let from = distinct(arguments.rest()?).into_iter();
+    let common = combine(context, from, |filter| filter.to_stored(), Stored::intersect)?;
     // Fails if the destination holds a value of another type.
     OpenFilter::open(context, to)?;
     store(context, to, common)?;
@@ -110,10 +116,10 @@ pub fn jaccard(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 /// `UMBEL.CARD key...`: the estimated number of items in the union of these filters, and its
 /// standard error.
 pub fn card(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    let keys = arguments.rest()?;
-    let stats = match keys {
+    let keys = distinct(arguments.rest()?);
+    let stats = match keys[..] {
         [key] => OpenFilter::existing(context, key)?.stats(context)?,
-        _ => combine(context, keys.iter(), to_countable, Stored::union)?.stats(),
+        _ => combine(context, keys.into_iter(), to_countable, Stored::union)?.stats(),
     };
     Ok(Reply::Array(estimate_replies(stats.estimate.estimate()).to_vec()))
 }

@@ -2,7 +2,7 @@
 
 use super::{Any, OpenFilter, StructureRef, ValueType, build, store};
 use crate::bloom::Bloom;
-use crate::config::{self, next_secret, secret_to_hex};
+use crate::config::{self, next_secret, seed_argument};
 use crate::cuckoo::CuckooChain;
 use crate::family::{self, Family};
 use crate::persist::{Entry, Persist};
@@ -56,7 +56,7 @@ pub fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply>
         return Err(Failure::new("item exists"));
     }
     store(context, key, build(kind, &spec)?)?;
-    let (capacity, rate, secret) = (capacity.to_string(), format!("{rate:?}"), secret_to_hex(&secret));
+    let (capacity, rate, secret) = (capacity.to_string(), format!("{rate:?}"), seed_argument(&secret));
     let name = kind.to_string();
     let mut replicated: Vec<&[u8]> = vec![key.bytes(), name.as_bytes(), capacity.as_bytes(), rate.as_bytes()];
     if kind == Kind::Aging {

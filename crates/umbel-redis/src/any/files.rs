@@ -4,7 +4,7 @@
 //! the key file, and an imported one only if the module was loaded with the same key file.
 
 use super::{Any, OpenFilter, StructureRef, store};
-use crate::config::{self, secret_to_hex};
+use crate::config::{self, seed_argument};
 use crate::persist::{CHUNK_BYTES, Entry};
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text, memory};
 use umbel::file::{self, FormatError, Image, Options};
@@ -86,7 +86,7 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
         Some(any) => {
             store(context, key, any.0)?;
             // Replicas, and this server after a restart, have other secrets.
-            let secret = secret_to_hex(&secret);
+            let secret = seed_argument(&secret);
             let arguments =
                 [key.bytes(), length_text.bytes(), offset_text.bytes(), bytes, b"SEED", secret.as_bytes()];
             context.replicate_as(c"UMBEL.IMPORT", &arguments);

@@ -11,6 +11,7 @@ pub mod files;
 
 use crate::bloom::Bloom;
 use crate::config;
+use crate::error::{self, Error};
 use crate::cuckoo::CuckooChain;
 use crate::persist::{Entry, Persist};
 use crate::server::{Context, Failure, Key, Result, Text, TypeHandle};
@@ -57,6 +58,10 @@ impl Persist for Any {
         &TYPE_HANDLE
     }
 
+    fn hash_id(&self) -> Option<HashId> {
+        self.0.hash_id()
+    }
+
     fn numbers(&self) -> Vec<u64> {
         Vec::new()
     }
@@ -69,9 +74,9 @@ impl Persist for Any {
         self.0.sections()
     }
 
-    fn restore(_numbers: &[u64], filters: Vec<Stored>, _extra: &[u8]) -> Option<Any> {
-        let [stored] = <[Stored; 1]>::try_from(filters).ok()?;
-        Some(Any(stored))
+    fn restore(_numbers: &[u64], filters: Vec<Stored>, _extra: &[u8]) -> error::Result<Any> {
+        let [stored] = <[Stored; 1]>::try_from(filters).map_err(|_| Error::CONTRADICTORY)?;
+        Ok(Any(stored))
     }
 
     fn memory_bytes(&self) -> usize {

@@ -4,13 +4,15 @@
 
 pub mod commands;
 
-use crate::config::{self, secret_to_hex};
+use crate::config::{self, seed_argument};
+use crate::error::{self, Error};
 use crate::family::Family;
 use crate::persist::Persist;
 use crate::server::{AddCommand, Failure, Reply, Result, Text, TypeHandle};
 use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::file::Storable;
+use umbel::hash::HashId;
 use umbel::internals::TILE;
 use umbel::memory::{Mover, Words};
 use umbel::scalable::Stage;
@@ -182,7 +184,7 @@ impl Family for Bloom {
     fn reserve_arguments(design: &BloomDesign) -> Vec<String> {
         let BloomDesign { rate, capacity, expansion, secret } = design;
         let (rate, capacity) = (format!("{rate:?}"), capacity.to_string());
-        let (expansion, secret) = (expansion.to_string(), secret_to_hex(secret));
+        let (expansion, secret) = (expansion.to_string(), seed_argument(secret));
         vec![rate, capacity, "EXPANSION".into(), expansion, "SEED".into(), secret]
     }
 
@@ -206,6 +208,10 @@ impl Persist for Bloom {
         &TYPE_HANDLE
     }
 
+    fn hash_id(&self) -> Option<HashId> {
+        Some(self.filter.hasher().id())
+    }
+
     fn numbers(&self) -> Vec<u64> {
         vec![self.expansion.into(), self.items()]
     }
@@ -218,15 +224,17 @@ impl Persist for Bloom {
         vec![&self.filter]
     }
 
-    fn restore(numbers: &[u64], filters: Vec<Stored>, _extra: &[u8]) -> Option<Bloom> {
-        let &[expansion, items] = numbers else { return None };
-        let Ok([Stored::Set(filter)]) = <[Stored; 1]>::try_from(filters) else { return None };
-        let expansion = u32::try_from(expansion).ok()?;
+    fn restore(numbers: &[u64], filters: Vec<Stored>, _extra: &[u8]) -> error::Result<Bloom> {
+        let &[expansion, items] = numbers else { return Err(Error::CONTRADICTORY) };
+        let Ok([Stored::Set(filter)]) = <[Stored; 1]>::try_from(filters) else {
+            return Err(Error::CONTRADICTORY);
+        };
+        let expansion = u32::try_from(expansion).map_err(|_| Error::CONTRADICTORY)?;
         let fits = match &filter {
             AnyFilter::Scalable(filter) => filter.schedule().growth() == expansion,
             filter => matches!(filter.kind(), Kind::Blocked | Kind::Standard) && expansion == 0,
         };
-        fits.then_some(Bloom { filter, expansion, items })
+        fits.then_some(Bloom { filter, expansion, items }).ok_or(Error::CONTRADICTORY)
     }
 
     fn memory_bytes(&self) -> usize {

@@ -12,7 +12,8 @@
 
 pub mod commands;
 
-use crate::config::{self, secret_to_hex};
+use crate::config::{self, seed_argument};
+use crate::error::{self, Error};
 use crate::family::Family;
 use crate::persist::Persist;
 use crate::server::{AddCommand, Failure, Result, Text, TypeHandle};
@@ -20,7 +21,7 @@ use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::cuckoo::{Options, Table};
 use umbel::file::Storable;
-use umbel::hash::reduce;
+use umbel::hash::{HashId, reduce};
 use umbel::internals::TILE;
 use umbel::memory::{Mover, Words, relocate_vec};
 use umbel::sizing::CuckooParams;
@@ -35,6 +36,9 @@ const MAX_FILTERS: usize = 10_000;
 
 /// The largest number of fingerprints that may move to make room for one.
 pub const MAX_KICKS: u32 = 65_535;
+
+/// The largest number of fingerprints that a command moves for items that are then refused.
+const MAX_VAIN_KICKS: u32 = 1 << 18;
 
 /// The largest factor from the number of filters in one level to the next.
 pub const MAX_EXPANSION: u32 = 32_768;
@@ -163,26 +167,40 @@ impl CuckooChain {
 
     /// Adds items. Returns one element per item: `true`, or its error.
     pub fn add_items(&mut self, items: &[Text]) -> Vec<Result<bool>> {
-        let add = |item: &Text| self.add(self.digest(item.bytes())).map(|()| true);
-        items.iter().map(add).collect()
+        self.add_each(items, |_, _| true)
     }
 
     /// Adds the items that are not present. Returns one element per item: whether it was added, or
     /// its error.
     pub fn add_absent_items(&mut self, items: &[Text]) -> Vec<Result<bool>> {
+        self.add_each(items, |chain, digest| !chain.contains_digest(digest))
+    }
+
+    /// Adds the items that `is_wanted` selects.
+    fn add_each(
+        &mut self,
+        items: &[Text],
+        is_wanted: impl Fn(&CuckooChain, Digest) -> bool,
+    ) -> Vec<Result<bool>> {
+        // An item is refused if the chain cannot grow, and then it cannot grow for later items
+        // either. Moving fingerprints for each of them would block the server. A replica does not
+        // get the refused items, and finds room for the others within as many moves.
+        let mut vain_kicks = 0u32;
         let add = |item: &Text| {
             let digest = self.digest(item.bytes());
-            if self.contains_digest(digest) {
+            if !is_wanted(self, digest) {
                 return Ok(false);
             }
-            self.add(digest).map(|()| true)
+            let kicks = if vain_kicks < MAX_VAIN_KICKS { self.kicks } else { 0 };
+            let added = self.add(digest, kicks);
+            vain_kicks = vain_kicks.saturating_add(if added.is_err() { kicks } else { 0 });
+            added.map(|()| true)
         };
         items.iter().map(add).collect()
     }
 
-    /// Adds an item, in a new level if the present ones have no room.
-    pub fn add(&mut self, digest: Digest) -> Result<()> {
-        let kicks = self.kicks;
+    /// Adds an item, in a new level if the present ones have no room after this many moves.
+    fn add(&mut self, digest: Digest, kicks: u32) -> Result<()> {
         // If a slot is free, no fingerprint has to move.
         if self.filters_for_mut(digest).any(|filter| filter.insert_digest_within(digest, 0).is_ok()) {
             return Ok(());
@@ -356,7 +374,7 @@ impl Family for CuckooChain {
             ("FINGERPRINT", bits),
         ];
         arguments.extend(options.iter().flat_map(|(name, value)| [name.to_string(), value.to_string()]));
-        arguments.extend(["SEED".into(), secret_to_hex(secret)]);
+        arguments.extend(["SEED".into(), seed_argument(secret)]);
         arguments
     }
 
@@ -386,6 +404,10 @@ impl Persist for CuckooChain {
         &TYPE_HANDLE
     }
 
+    fn hash_id(&self) -> Option<HashId> {
+        Some(self.first().hasher().id())
+    }
+
     fn numbers(&self) -> Vec<u64> {
         vec![self.kicks.into(), self.expansion.into(), self.deleted]
     }
@@ -398,7 +420,32 @@ impl Persist for CuckooChain {
         self.levels.iter().flatten().map(Cuckoo::words).collect()
     }
 
-    fn restore(numbers: &[u64], filters: Vec<Stored>, _extra: &[u8]) -> Option<CuckooChain> {
+    fn restore(numbers: &[u64], filters: Vec<Stored>, _extra: &[u8]) -> error::Result<CuckooChain> {
+        CuckooChain::from_parts(numbers, filters).ok_or(Error::CONTRADICTORY)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.filters().map(|filter| size_of_val(filter.words().lines()) + size_of::<Cuckoo>()).sum()
+    }
+
+    fn copy(&self) -> umbel::Result<CuckooChain> {
+        let level = |level: &Vec<Cuckoo>| level.iter().map(umbel::internals::Structure::try_clone).collect();
+        let levels = self.levels.iter().map(level).collect::<umbel::Result<Vec<Vec<Cuckoo>>>>()?;
+        Ok(CuckooChain { levels, ..*self })
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        for level in &mut self.levels {
+            level.iter_mut().for_each(|filter| umbel::internals::Structure::relocate(filter, mover));
+            relocate_vec(level, mover);
+        }
+        relocate_vec(&mut self.levels, mover);
+    }
+}
+
+impl CuckooChain {
+    /// Rebuilds a chain from the parts of its stream, or returns `None` if they do not fit together.
+    fn from_parts(numbers: &[u64], filters: Vec<Stored>) -> Option<CuckooChain> {
         let &[kicks, expansion, deleted] = numbers else { return None };
         let (kicks, expansion) = (u32::try_from(kicks).ok()?, u32::try_from(expansion).ok()?);
         let cuckoo = |filter| match filter {
@@ -422,23 +469,5 @@ impl Persist for CuckooChain {
             levels.push(level);
         }
         Some(CuckooChain { levels, kicks, expansion, deleted })
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.filters().map(|filter| size_of_val(filter.words().lines()) + size_of::<Cuckoo>()).sum()
-    }
-
-    fn copy(&self) -> umbel::Result<CuckooChain> {
-        let level = |level: &Vec<Cuckoo>| level.iter().map(umbel::internals::Structure::try_clone).collect();
-        let levels = self.levels.iter().map(level).collect::<umbel::Result<Vec<Vec<Cuckoo>>>>()?;
-        Ok(CuckooChain { levels, ..*self })
-    }
-
-    fn relocate(&mut self, mover: &mut dyn Mover) {
-        for level in &mut self.levels {
-            level.iter_mut().for_each(|filter| umbel::internals::Structure::relocate(filter, mover));
-            relocate_vec(level, mover);
-        }
-        relocate_vec(&mut self.levels, mover);
     }
 }

@@ -1,13 +1,13 @@
 //! The value of a key: complete, or a stream with missing chunks.
 
 use super::Persist;
-use super::header::StreamHeader;
+use super::header::{MAX_HEADER_BYTES, StreamHeader};
+use super::received::Received;
 use super::stream::decode;
 use crate::config;
 use crate::error::{self, Error};
+use crate::server::memory::Replacement;
 use crate::server::{Failure, Result, note_rejected};
-use std::collections::{VecDeque, vec_deque};
-use std::io::{self, Read};
 use umbel::hash::KeyRing;
 
 pub const BAD_HEADER: Error = Error::Malformed("its header is invalid");
@@ -21,41 +21,27 @@ pub enum Entry<P> {
     Partial(PartialStream),
 }
 
-/// The chunks of a stream that have arrived so far.
-#[derive(Debug, Clone)]
+/// The bytes of a stream that have arrived so far.
+#[derive(Debug, Default)]
 pub struct PartialStream {
     /// The length of the whole stream.
     pub total: u64,
-    /// The length of all chunks.
-    pub received: u64,
-    /// The chunks; the first begins with the header.
-    pub chunks: VecDeque<Vec<u8>>,
+    /// The bytes, which begin with the header.
+    pub received: Received,
 }
 
 impl PartialStream {
+    /// Returns the header, if all of it has arrived and is valid.
+    fn header<P: Persist>(&self) -> Option<StreamHeader> {
+        StreamHeader::parse::<P>(&self.received.first_bytes(0, MAX_HEADER_BYTES as u64))
+    }
+
     /// Decodes the value of a complete stream.
     pub fn decode<P: Persist>(&self, ring: &KeyRing) -> error::Result<P> {
-        let first = self.chunks.front().map(Vec::as_slice).unwrap_or_default();
-        let header = StreamHeader::parse::<P>(first).ok_or(BAD_HEADER)?;
-        let mut reader = ChunkReader { chunks: self.chunks.iter(), current: &first[header.len..] };
-        reader.chunks.next();
-        decode(&header, &mut reader, ring)
-    }
-}
-
-/// Reads chunks as one stream of bytes.
-struct ChunkReader<'a> {
-    chunks: vec_deque::Iter<'a, Vec<u8>>,
-    current: &'a [u8],
-}
-
-impl Read for ChunkReader<'_> {
-    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        while self.current.is_empty() {
-            let Some(next) = self.chunks.next() else { return Ok(0) };
-            self.current = next;
-        }
-        self.current.read(to)
+        let header = self.header::<P>().ok_or(BAD_HEADER)?;
+        // The value takes the place of these bytes.
+        let _replacement = Replacement::of(self.received.memory_bytes());
+        decode(&header, &mut self.received.reader(header.len as u64), ring)
     }
 }
 
@@ -103,7 +89,7 @@ impl<P: Persist> Entry<P> {
         let total = header.and_then(|header| header.stream_length()).ok_or_else(bad_data)?;
         // The stream of a value is a little longer than the value.
         config::check_memory(total - total / 8)?;
-        let mut entry = Entry::Partial(PartialStream { total, received: 0, chunks: VecDeque::new() });
+        let mut entry = Entry::Partial(PartialStream { total, received: Received::default() });
         entry.append_chunk(end, chunk)?;
         Ok(entry)
     }
@@ -117,25 +103,27 @@ impl<P: Persist> Entry<P> {
     /// Appends a chunk; `ring` has the secrets of filters that arrive without their own.
     fn append(&mut self, end: u64, chunk: &[u8], ring: &KeyRing) -> Result<()> {
         let Entry::Partial(partial) = self else { return Err(bad_data()) };
-        let (received, total) = (partial.received, partial.total);
+        let (received, total) = (partial.received.len(), partial.total);
         if chunk.is_empty() || received.checked_add(chunk.len() as u64) != Some(end) || end > total {
             return Err(bad_data());
         }
-        partial.chunks.push_back(chunk.to_vec());
-        partial.received = end;
-        if end == total {
-            match partial.decode(ring) {
-                Ok(value) => *self = Entry::Ready(value),
-                Err(error) => {
-                    // Forget the chunk, so that the client can send it again undamaged.
-                    partial.chunks.pop_back();
-                    partial.received = received;
-                    note_rejected();
-                    return Err(Failure::new(format!("received bad data: {error:#}")));
-                }
-            }
+        partial.received.append(chunk)?;
+        if end < total {
+            return Ok(());
         }
-        Ok(())
+        let failure = match partial.decode(ring) {
+            Ok(value) => {
+                *self = Entry::Ready(value);
+                return Ok(());
+            }
+            Err(Error::Filter(error @ umbel::Error::OutOfMemory { .. })) => Failure::from(error),
+            Err(Error::MissingSecret { id }) => Failure::MissingSecret(id),
+            Err(error) => Failure::new(format!("received bad data: {error:#}")),
+        };
+        // Forget the chunk, so that the client can send it again undamaged.
+        partial.received.truncate(received);
+        note_rejected();
+        Err(failure)
     }
 }
 
@@ -153,8 +141,10 @@ impl<P: Persist> Entry<P> {
     pub fn for_file(length: u64) -> Result<Entry<P>> {
         config::check_memory(length)?;
         let header = StreamHeader::encode::<P>(&[], &[length], 0);
-        let received = header.len() as u64;
-        Ok(Entry::Partial(PartialStream { total: received + length, received, chunks: [header].into() }))
+        let total = (header.len() as u64).checked_add(length).ok_or_else(bad_data)?;
+        let mut received = Received::default();
+        received.append(&header)?;
+        Ok(Entry::Partial(PartialStream { total, received }))
     }
 
     /// Returns how much of a file has arrived, or `None` if an earlier file could not be stored.
@@ -164,9 +154,9 @@ impl<P: Persist> Entry<P> {
     /// If the entry is ready.
     pub fn file_progress(&self) -> Result<Option<FileProgress>> {
         let Entry::Partial(partial) = self else { return Err(Failure::new("item exists")) };
-        Ok(partial.chunks.front().map(|header| {
-            let header = header.len() as u64;
-            FileProgress { received: partial.received - header, length: partial.total - header }
+        Ok(partial.header::<P>().map(|header| {
+            let header = header.len as u64;
+            FileProgress { received: partial.received.len() - header, length: partial.total - header }
         }))
     }
 
@@ -174,13 +164,12 @@ impl<P: Persist> Entry<P> {
     /// complete.
     pub fn append_to_file(&mut self, bytes: &[u8], ring: &KeyRing) -> Result<Option<P>> {
         let Entry::Partial(partial) = self else { return Err(bad_data()) };
-        let end = partial.received.saturating_add(bytes.len() as u64);
+        let end = partial.received.len().saturating_add(bytes.len() as u64);
         self.append(end, bytes, ring)?;
         if let Entry::Partial(_) = self {
             return Ok(None);
         }
-        let empty = Entry::Partial(PartialStream { total: 0, received: 0, chunks: VecDeque::new() });
-        match std::mem::replace(self, empty) {
+        match std::mem::replace(self, Entry::Partial(PartialStream::default())) {
             Entry::Ready(value) => Ok(Some(value)),
             Entry::Partial(_) => Err(bad_data()),
         }

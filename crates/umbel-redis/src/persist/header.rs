@@ -6,7 +6,7 @@ use umbel::file::fields::{Fields, put_varint, sum};
 const MAGIC: [u8; 4] = *b"UMBL";
 
 /// The largest size of a header. The first chunk contains all of it.
-const MAX_HEADER_BYTES: usize = 1 << 16;
+pub const MAX_HEADER_BYTES: usize = 1 << 16;
 
 /// A parsed header.
 pub struct StreamHeader {

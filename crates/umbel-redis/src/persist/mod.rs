@@ -14,21 +14,27 @@
 //! A stream from a client is stored under its key as it is until it is complete, and decoded only
 //! then. So damaged, missing or invalid chunks change nothing.
 //!
+//! A value whose secret is that of a key file has the tag of the secret in its place.
+//!
 //! [`header`] reads and writes the part before the filters, [`stream`] the whole. [`entry`] is the
-//! value of a key, complete or not, and [`value`] is its interface to the server.
+//! value of a key, complete or not: the bytes that have arrived are [`received`]. [`value`] is the
+//! interface of an entry to the server.
 
 mod entry;
 mod header;
+mod received;
 mod stream;
 mod value;
 
 pub use entry::Entry;
 pub use stream::{CHUNK_BYTES, Stream, cursor, words_from_bytes, words_to_bytes};
 
+use crate::error::Result;
 use crate::server::TypeHandle;
 use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::file::Storable;
+use umbel::hash::HashId;
 use umbel::memory::{Mover, Words};
 
 /// A value that consists of numbers, filters and extra bytes, and can be rebuilt from them.
@@ -41,6 +47,9 @@ pub trait Persist: Sized + Send + 'static {
 
     /// Returns the storage for the server's handle of the type.
     fn type_handle() -> &'static TypeHandle;
+
+    /// Returns the identity of the hash function, if the value has one.
+    fn hash_id(&self) -> Option<HashId>;
 
     /// Returns the numbers.
     fn numbers(&self) -> Vec<u64>;
@@ -58,8 +67,12 @@ pub trait Persist: Sized + Send + 'static {
         Ok(Vec::new())
     }
 
-    /// Rebuilds a value from its parts, or returns `None` if they do not fit together.
-    fn restore(numbers: &[u64], filters: Vec<Stored>, extra: &[u8]) -> Option<Self>;
+    /// Rebuilds a value from its parts.
+    ///
+    /// # Errors
+    ///
+    /// If the parts do not fit together, a secret is missing, or the value is too large.
+    fn restore(numbers: &[u64], filters: Vec<Stored>, extra: &[u8]) -> Result<Self>;
 
     /// Returns the size of the value in memory.
     fn memory_bytes(&self) -> usize;

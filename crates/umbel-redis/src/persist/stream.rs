@@ -2,6 +2,7 @@
 
 use super::Persist;
 use super::header::StreamHeader;
+use crate::config;
 use crate::error::{Error, Result};
 use std::io::Read;
 use umbel::any::Stored;
@@ -22,13 +23,16 @@ pub struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Returns the stream of a value. It contains the hash secrets: a client that may read the
-    /// value may know them.
+    /// Returns the stream of a value. It contains the hash secret, unless that comes from a key file.
     pub fn new<P: Persist>(value: &'a P) -> umbel::Result<Stream<'a>> {
         let [embedded, without] =
             [true, false].map(|embed_key| file::Options { embed_key, ..Default::default() });
-        // The library never embeds a sealed key, and filters without a key have none to embed.
-        let image = |filter| Image::new(filter, &embedded).or_else(|_| Image::new(filter, &without));
+        let embeds = value.hash_id().is_some_and(config::embeds);
+        let image = |filter| match embeds {
+            // The library never embeds a sealed key, and a fast hash has none to embed.
+            true => Image::new(filter, &embedded).or_else(|_| Image::new(filter, &without)),
+            false => Image::new(filter, &without),
+        };
         let filters = value.filters().into_iter().map(image).collect::<umbel::Result<Vec<Image<'a>>>>()?;
         let mut extra = value.extra()?;
         if !extra.is_empty() {
@@ -84,7 +88,7 @@ pub fn decode<P: Persist>(header: &StreamHeader, from: &mut impl Read, ring: &Ke
     let filter = |length: &u64| file::read(from, *length, ring).map(|loaded| loaded.filter);
     let filters = header.filter_lengths.iter().map(filter).collect::<umbel::Result<Vec<Stored>>>()?;
     let extra = read_extra(from, header.extra_length)?;
-    P::restore(&header.numbers, filters, &extra).ok_or(Error::Malformed("its parts do not fit together"))
+    P::restore(&header.numbers, filters, &extra)
 }
 
 /// Reads the extra bytes and checks their checksum; `length` includes it. Memory is allocated as
@@ -103,13 +107,16 @@ fn read_extra(from: &mut impl Read, length: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns memory with the contents that [`words_to_bytes`] has written, or `None` if there is not
-/// enough memory.
-pub fn words_from_bytes(bytes: &[u8]) -> Option<Words> {
-    let mut words = Words::zeroed(bytes.len().div_ceil(LINE_BYTES) as u64).ok()?;
+/// Returns memory with the contents that [`words_to_bytes`] has written.
+///
+/// # Errors
+///
+/// If there are none, or there is not enough memory.
+pub fn words_from_bytes(bytes: &[u8]) -> umbel::Result<Words> {
+    let mut words = Words::zeroed(bytes.len().div_ceil(LINE_BYTES) as u64)?;
     let numbers = bytes.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
     words.words_mut().iter_mut().zip(numbers).for_each(|(word, number)| *word = number);
-    Some(words)
+    Ok(words)
 }
 
 /// Returns the contents of memory as little-endian bytes.

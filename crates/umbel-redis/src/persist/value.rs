@@ -4,10 +4,10 @@
 use super::Persist;
 use super::entry::{BAD_HEADER, Entry, PartialStream};
 use super::header::StreamHeader;
-use super::stream::{Stream, cursor, decode};
+use super::received::Received;
+use super::stream::{CHUNK_BYTES, Stream, cursor, decode};
 use crate::config;
 use crate::error::{Error, Result};
-use crate::server::memory::Unlimited;
 use crate::server::{AofWriter, DebugDigest, RdbReader, RdbWriter, TypeHandle, Value};
 use std::ffi::CStr;
 use std::io::{self, Read};
@@ -44,8 +44,8 @@ impl<P: Persist> Value for Entry<P> {
             }
             Entry::Partial(partial) => {
                 to.number(PARTIAL);
-                to.number(partial.chunks.len() as u64);
-                partial.chunks.iter().for_each(|chunk| to.bytes(chunk));
+                to.number(partial.received.len().div_ceil(CHUNK_BYTES));
+                partial.received.chunks().for_each(|(_, chunk)| to.bytes(&chunk));
             }
         }
         Ok(())
@@ -67,11 +67,7 @@ impl<P: Persist> Value for Entry<P> {
                 stream.chunks().for_each(|(end, chunk)| send(end, &chunk));
             }
             Entry::Partial(partial) => {
-                let mut end = 0;
-                for chunk in &partial.chunks {
-                    end += chunk.len() as u64;
-                    send(end, chunk);
-                }
+                partial.received.chunks().for_each(|(end, chunk)| send(end, &chunk));
             }
         }
         Ok(())
@@ -90,14 +86,16 @@ impl<P: Persist> Value for Entry<P> {
                     }
                 }
             }
-            Entry::Partial(partial) => partial.chunks.iter().for_each(|chunk| digest.bytes(chunk)),
+            Entry::Partial(partial) => {
+                partial.received.chunks().for_each(|(_, chunk)| digest.bytes(&chunk));
+            }
         }
     }
 
     fn memory_bytes(&self) -> usize {
         let contents = match self {
             Entry::Ready(value) => value.memory_bytes(),
-            Entry::Partial(partial) => partial.received as usize,
+            Entry::Partial(partial) => partial.received.memory_bytes(),
         };
         size_of::<Self>() + contents
     }
@@ -105,14 +103,17 @@ impl<P: Persist> Value for Entry<P> {
     fn copy(&self) -> Option<Self> {
         match self {
             Entry::Ready(value) => value.copy().ok().map(Entry::Ready),
-            Entry::Partial(partial) => Some(Entry::Partial(partial.clone())),
+            Entry::Partial(PartialStream { total, received }) => {
+                let received = received.try_clone().ok()?;
+                Some(Entry::Partial(PartialStream { total: *total, received }))
+            }
         }
     }
 
     fn relocate(&mut self, mover: &mut dyn Mover) {
         match self {
             Entry::Ready(value) => value.relocate(mover),
-            // Its chunks are short-lived.
+            // Its bytes are short-lived.
             Entry::Partial(_) => {}
         }
     }
@@ -123,26 +124,26 @@ fn load_ready<P: Persist>(from: &mut RdbReader<'_>) -> Result<P> {
     let chunk = from.bytes()?;
     let header = StreamHeader::parse::<P>(&chunk).ok_or(BAD_HEADER)?;
     let total = header.stream_length().unwrap_or(u64::MAX);
-    let _unlimited = Unlimited::when(true);
+    // The stream of a value is a little longer than the value.
+    config::check_memory(total - total / 8).map_err(Error::Part)?;
     if total <= MAX_STREAMED_BYTES {
         let mut reader = StringReader { from, chunk, at: header.len };
         return decode(&header, &mut reader, &config::ring());
     }
-    let mut partial = PartialStream { total, received: chunk.len() as u64, chunks: [chunk].into() };
-    while partial.received < total {
+    let mut partial = PartialStream { total, received: Received::default() };
+    partial.received.append(&chunk)?;
+    while partial.received.len() < total {
         let chunk = from.bytes()?;
         if chunk.is_empty() {
             return Err(Error::Malformed("it has an empty chunk"));
         }
-        partial.received += chunk.len() as u64;
-        partial.chunks.push_back(chunk);
+        partial.received.append(&chunk)?;
     }
     partial.decode(&config::ring())
 }
 
 /// Loads a stream that was not complete when the snapshot was taken.
 fn load_partial<P: Persist>(from: &mut RdbReader<'_>) -> Result<Entry<P>> {
-    let _unlimited = Unlimited::when(true);
     let chunks = from.number()?;
     let (mut entry, mut end) = (None::<Entry<P>>, 0u64);
     for _ in 0..chunks {

@@ -36,6 +36,8 @@ pub enum Flag {
     DenyOom,
     /// The time of the command does not grow with its arguments.
     Fast,
+    /// The command hands out the contents of its keys.
+    Export,
 }
 
 /// The handler of a command, as a type: the server calls a plain function, and the compiler makes
@@ -97,20 +99,23 @@ impl CommandSpec {
     /// Returns the flags as the server spells them.
     pub fn flag_words(&self) -> String {
         let word = |flag: &Flag| match flag {
-            Flag::Write => "write",
-            Flag::ReadOnly => "readonly",
-            Flag::DenyOom => "deny-oom",
-            Flag::Fast => "fast",
+            Flag::Write => Some("write"),
+            Flag::ReadOnly => Some("readonly"),
+            Flag::DenyOom => Some("deny-oom"),
+            Flag::Fast => Some("fast"),
+            // It only has an ACL category.
+            Flag::Export => None,
         };
         let get_keys = (self.keys == Keys::Counted).then_some("getkeys-api");
-        self.flags.iter().map(word).chain(get_keys).collect::<Vec<_>>().join(" ")
+        self.flags.iter().filter_map(word).chain(get_keys).collect::<Vec<_>>().join(" ")
     }
 
     /// Returns the ACL categories, which follow from the flags and the family.
     pub fn acl_categories(&self) -> String {
         let access = if self.has(Flag::Write) { "write" } else { "read" };
         let speed = if self.has(Flag::Fast) { "fast" } else { "slow" };
-        format!("{access} {speed} {}", self.family.to_string_lossy())
+        let danger = if self.has(Flag::Export) { " dangerous" } else { "" };
+        format!("{access} {speed} {}{danger}", self.family.to_string_lossy())
     }
 
     /// Registers the command.

@@ -6,7 +6,7 @@ use super::raw::{self, Ctx, KeyHandle};
 use super::reply::{Failure, Result};
 use super::value::{Value, from_server, into_server, type_of};
 use std::cell::Cell;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -138,6 +138,24 @@ impl Context {
         // SAFETY: the command runs.
         let flags = unsafe { (raw::api().get_context_flags)(self.ctx) };
         flags & (raw::CTX_REPLICATED | raw::CTX_LOADING) != 0
+    }
+
+    /// Ends a server that loads an append-only file with values that it has no secret for. It would
+    /// ignore the failure, and the next rewrite of the file would lose the values.
+    fn abandon_loading(&self, failure: &Failure) {
+        let api = raw::api();
+        // SAFETY: the command runs.
+        if unsafe { (api.get_context_flags)(self.ctx) } & raw::CTX_LOADING == 0 {
+            return;
+        }
+        let line = CString::new(format!("umbel: the append-only file cannot be loaded: {failure}"));
+        let line = line.unwrap_or_default();
+        // SAFETY: the command runs, and the format matches the argument. The process ends as a
+        // server does that cannot read its file, without exit handlers.
+        unsafe {
+            (api.log)(self.ctx, c"warning".as_ptr(), c"%s".as_ptr(), line.as_ptr());
+            libc::_exit(1);
+        }
     }
 
     /// Stores a value under a key and frees the previous one.
@@ -337,6 +355,9 @@ pub unsafe fn call<H: Handler>(ctx: *mut Ctx, argv: *mut *mut raw::Text, argc: c
     let result = catch_unwind(AssertUnwindSafe(|| H::run(&context, arguments)));
     let result =
         result.unwrap_or_else(|_| Err(Failure::new("this is a mistake in the module: please report it")));
+    if let Err(failure @ Failure::MissingSecret(_)) = &result {
+        context.abandon_loading(failure);
+    }
     // SAFETY: the command still runs.
     unsafe {
         match result {

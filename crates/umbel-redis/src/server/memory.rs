@@ -1,9 +1,10 @@
 //! Memory from the server, so that it counts towards `maxmemory`, and limits for the memory of
 //! filters.
 //!
-//! Filters allocate memory with an alignment of 64 bytes and handle failure; nothing else in the
-//! module has that alignment. So this allocator counts and limits the memory of filters of every
-//! kind: an allocation beyond a limit fails, and the command replies with an error.
+//! Filters, and streams that are not complete yet, allocate memory with an alignment of 64 bytes and
+//! handle failure; nothing else in the module has that alignment. So this allocator counts and
+//! limits the memory of filters of every kind: an allocation beyond a limit fails, and the command
+//! replies with an error. The items of lists are small allocations, which a [`Charge`] counts.
 //! `RedisModule_Alloc` ends the server when memory runs out; `RedisModule_TryAlloc` does not, and
 //! is used where the server has it.
 
@@ -87,6 +88,49 @@ impl Drop for Budget {
     }
 }
 
+/// The bytes that the running command replaces; see [`Replacement`].
+static REPLACED: AtomicUsize = AtomicUsize::new(0);
+
+/// A guard that raises the limit for all filters while it lives, for a value that is built from
+/// memory that is freed afterwards.
+pub struct Replacement(usize);
+
+impl Replacement {
+    /// Raises the limit by the size of memory that will be freed.
+    pub fn of(bytes: usize) -> Replacement {
+        Replacement(REPLACED.swap(bytes, Relaxed))
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        REPLACED.store(self.0, Relaxed);
+    }
+}
+
+/// Bytes of a value that are in small allocations, such as items. They count towards the limits like
+/// the memory of filters.
+#[derive(Debug, Default)]
+pub struct Charge(usize);
+
+impl Charge {
+    /// Changes the number of bytes, and returns whether the limits allow it.
+    pub fn set(&mut self, bytes: usize) -> bool {
+        if bytes > self.0 && !grant(bytes - self.0) {
+            return false;
+        }
+        USED.fetch_sub(self.0.saturating_sub(bytes), Relaxed);
+        self.0 = bytes;
+        true
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}
+
 /// The number of allocations and values that a limit has refused.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
@@ -108,7 +152,8 @@ fn grant(bytes: usize) -> bool {
         USED.fetch_add(bytes, Relaxed);
         return true;
     }
-    if bytes > budget || used.checked_add(bytes).is_none_or(|all| all > MODULE_LIMIT.load(Relaxed)) {
+    let limit = MODULE_LIMIT.load(Relaxed).saturating_add(REPLACED.load(Relaxed));
+    if bytes > budget || used.checked_add(bytes).is_none_or(|all| all > limit) {
         note_refusal();
         return false;
     }

@@ -5,6 +5,7 @@ use crate::error::Error;
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int, c_long};
 use std::fmt;
+use umbel::hash::HashId;
 
 /// The reply of a command, complete before any of it is sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +58,8 @@ pub enum Failure {
     Arity,
     /// The key holds a value of another type.
     WrongType,
+    /// The command needs a secret that this server does not have.
+    MissingSecret(HashId),
     /// Any other reason, as clients see it.
     Text(Cow<'static, str>),
 }
@@ -75,6 +78,7 @@ impl Failure {
         let text = match self {
             Failure::Arity => "ERR wrong number of arguments".into(),
             Failure::WrongType => "WRONGTYPE Operation against a key holding the wrong kind of value".into(),
+            Failure::MissingSecret(id) => format!("ERR {}", Error::MissingSecret { id: *id }),
             Failure::Text(text) => format!("ERR {text}").replace(['\r', '\n', '\0'], " "),
         };
         CString::new(text).unwrap_or_default()
@@ -87,6 +91,7 @@ impl From<umbel::Error> for Failure {
             umbel::Error::OutOfMemory { bytes } => {
                 Failure::new(format!("this needs {bytes} more bytes, which exceeds the memory limit"))
             }
+            umbel::Error::MissingKey { id, .. } => Failure::MissingSecret(id),
             other => Failure::new(format!("{:#}", Error::from(other))),
         }
     }
@@ -97,6 +102,7 @@ impl fmt::Display for Failure {
         f.write_str(match self {
             Failure::Arity => "wrong number of arguments",
             Failure::WrongType => "the key holds the wrong kind of value",
+            Failure::MissingSecret(id) => return write!(f, "{}", Error::MissingSecret { id: *id }),
             Failure::Text(text) => text,
         })
     }

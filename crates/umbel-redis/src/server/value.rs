@@ -219,7 +219,16 @@ impl DebugDigest<'_> {
     }
 }
 
+/// Returns whether the server is a replica or loads a snapshot, and must accept values whatever the
+/// limits are. A client can also send one, with `RESTORE`.
+fn must_accept() -> bool {
+    // SAFETY: without a context, these are the flags of the server.
+    let flags = unsafe { (raw::api().get_context_flags)(null_mut()) };
+    flags & (raw::CTX_REPLICA | raw::CTX_LOADING) != 0
+}
+
 unsafe extern "C" fn rdb_load<V: Value>(io: *mut Io, version: c_int) -> *mut c_void {
+    let _unlimited = Unlimited::when(must_accept());
     let load = || match version {
         ENCODING_VERSION => V::load(&mut RdbReader(io, PhantomData)),
         _ => Err(Error::UnknownEncoding(version)),
@@ -327,9 +336,7 @@ unsafe extern "C" fn copy<V: Value>(
 ) -> *mut c_void {
     // SAFETY: as above.
     let value = unsafe { &*value.cast::<V>() };
-    // SAFETY: without a context, these are the flags of the server.
-    let flags = unsafe { (raw::api().get_context_flags)(null_mut()) };
-    let _unlimited = Unlimited::when(flags & (raw::CTX_REPLICA | raw::CTX_LOADING) != 0);
+    let _unlimited = Unlimited::when(must_accept());
     match catch_unwind(AssertUnwindSafe(|| value.copy())) {
         Ok(Some(copy)) => into_server(copy),
         _ => null_mut(),

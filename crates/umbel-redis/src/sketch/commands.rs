@@ -1,9 +1,10 @@
 //! The `CMS.*` commands, compatible with the clients of RedisBloom.
 
 use super::{MAX_DEPTH, Sketch};
-use crate::config::{self, next_secret, secret_to_hex};
+use crate::config::{self, next_secret, seed_argument};
 use crate::persist::Entry;
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text};
+use std::collections::BTreeMap;
 
 fn no_key() -> Failure {
     Failure::new("CMS: key does not exist")
@@ -34,7 +35,7 @@ fn create(
         return Err(Failure::new("CMS: key already exists"));
     }
     context.set(key, Entry::Ready(Sketch::new(width, depth, secret)?))?;
-    let (width, depth, secret) = (width.to_string(), depth.to_string(), secret_to_hex(&secret));
+    let (width, depth, secret) = (width.to_string(), depth.to_string(), seed_argument(&secret));
     let arguments = [key.bytes(), width.as_bytes(), depth.as_bytes(), b"SEED", secret.as_bytes()];
     context.replicate_as(c"CMS.INITBYDIM", &arguments);
     context.notify(c"cms.initbydim", key);
@@ -121,7 +122,13 @@ pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         .counts
         .weighted_sum()
         .map_err(|_| Failure::new("CMS: there is no memory for the sum"))?;
+    // A source that is named many times is read once.
+    let mut sources: BTreeMap<&[u8], (&Text, i64)> = BTreeMap::new();
     for (key, weight) in keys.iter().zip(weights) {
+        let source = sources.entry(key.bytes()).or_insert((key, 0));
+        source.1 = source.1.saturating_add(weight);
+    }
+    for (key, weight) in sources.into_values() {
         // The target may be one of the sources.
         let source = context.read::<Entry<Sketch>>(key)?.ok_or_else(no_key)?;
         let (target, source) = (&entry.ready()?.counts, &source.ready()?.counts);

@@ -6,18 +6,20 @@
 pub mod commands;
 
 use crate::config;
+use crate::error::{self, Error};
 use crate::persist::{self, Persist};
 use crate::server::{Failure, Result, TypeHandle};
 use std::ffi::CStr;
 use umbel::Hasher;
 use umbel::any::Stored;
+use umbel::hash::HashId;
 use umbel::memory::{LINE_BYTES, Mover, Words};
 use umbel::sketch::CountMin;
 
 /// The largest number of rows of a sketch: each is read for every item.
 pub const MAX_DEPTH: u32 = 256;
 
-/// A count-min sketch and the secret of its hash function, which streams contain.
+/// A count-min sketch and the secret of its hash function, for streams.
 #[derive(Debug)]
 pub struct Sketch {
     counts: CountMin,
@@ -55,9 +57,14 @@ impl Persist for Sketch {
         &TYPE_HANDLE
     }
 
+    fn hash_id(&self) -> Option<HashId> {
+        Some(self.counts.hasher().id())
+    }
+
     fn numbers(&self) -> Vec<u64> {
-        let (low, high) = config::secret_to_numbers(&self.secret);
-        vec![self.counts.width(), self.counts.depth().into(), self.counts.total(), low, high]
+        let mut numbers = vec![self.counts.width(), self.counts.depth().into(), self.counts.total()];
+        numbers.extend(config::secret_to_numbers(&self.secret));
+        numbers
     }
 
     fn sections(&self) -> Vec<&Words> {
@@ -68,18 +75,17 @@ impl Persist for Sketch {
         persist::words_to_bytes(self.counts.words())
     }
 
-    fn restore(numbers: &[u64], filters: Vec<Stored>, extra: &[u8]) -> Option<Sketch> {
-        let &[width, depth, total, low, high] = numbers else { return None };
-        let depth = u32::try_from(depth).ok()?;
-        if !filters.is_empty()
-            || extra.len() as u64 != counter_lines(width, depth)?.checked_mul(LINE_BYTES as u64)?
-        {
-            return None;
+    fn restore(numbers: &[u64], filters: Vec<Stored>, extra: &[u8]) -> error::Result<Sketch> {
+        let &[width, depth, total, ref secret @ ..] = numbers else { return Err(Error::CONTRADICTORY) };
+        let depth = u32::try_from(depth).map_err(|_| Error::CONTRADICTORY)?;
+        let bytes = counter_lines(width, depth).and_then(|lines| lines.checked_mul(LINE_BYTES as u64));
+        if !filters.is_empty() || bytes != Some(extra.len() as u64) {
+            return Err(Error::CONTRADICTORY);
         }
-        let secret = config::secret_from_numbers(low, high);
+        let secret = config::secret_from_numbers(secret)?;
         let counters = persist::words_from_bytes(extra)?;
-        let counts = CountMin::from_parts(width, depth, Hasher::keyed(secret), total, counters).ok()?;
-        Some(Sketch { counts, secret })
+        let counts = CountMin::from_parts(width, depth, Hasher::keyed(secret), total, counters);
+        Ok(Sketch { counts: counts.map_err(|_| Error::CONTRADICTORY)?, secret })
     }
 
     fn memory_bytes(&self) -> usize {

@@ -1,9 +1,9 @@
 //! The `TOPK.*` commands, compatible with the clients of RedisBloom.
 
-use super::{MAX_DEPTH, Top, TopDesign};
-use crate::config::{self, next_secret, secret_to_hex};
+use super::{MAX_DEPTH, MAX_K, Top, TopDesign};
+use crate::config::{self, next_secret, seed_argument};
 use crate::persist::Entry;
-use crate::server::{Arguments, Context, Failure, Reply, Result, Text};
+use crate::server::{Arguments, Context, Failure, Reply, Result, Text, memory};
 use umbel::sketch::TopK;
 
 fn no_key() -> Failure {
@@ -19,6 +19,9 @@ fn parse_size(text: &Text, name: &str) -> Result<u64> {
 pub fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let k = parse_size(arguments.next_arg()?, "k")?;
+    if k > MAX_K && !memory::is_unlimited() {
+        return Err(Failure::new(format!("TopK: invalid k: the maximum is {MAX_K}")));
+    }
     let mut design = TopDesign { k, width: 8, depth: 7, decay: 0.9, secret: config::secret() };
     let mut depth = u64::from(design.depth);
     let mut next = arguments.next();
@@ -47,7 +50,7 @@ pub fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply>
     context.set(key, Entry::Ready(Top::new(design)?))?;
     let TopDesign { k, width, depth, decay, secret } = design;
     let numbers =
-        [k.to_string(), width.to_string(), depth.to_string(), format!("{decay:?}"), secret_to_hex(&secret)];
+        [k.to_string(), width.to_string(), depth.to_string(), format!("{decay:?}"), seed_argument(&secret)];
     let [k, width, depth, decay, secret] = numbers.each_ref().map(|number| number.as_bytes());
     context.replicate_as(c"TOPK.RESERVE", &[key.bytes(), k, width, depth, decay, b"SEED", secret]);
     context.notify(c"topk.reserve", key);
@@ -55,17 +58,31 @@ pub fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply>
 }
 
 /// Counts items, each this many times. Replies with one element per item: the item that it
-/// displaced, or null.
+/// displaced, or null, or an error if a memory limit does not allow it.
 fn add_items(context: &Context, key: &Text, items: &[(&Text, u32)]) -> Result<Reply> {
+    items.iter().try_for_each(|(item, _)| config::check_item(item.bytes()))?;
     let mut entry = context.write::<Entry<Top>>(key)?.ok_or_else(no_key)?;
-    let list = &mut entry.ready_mut()?.list;
-    let mut displaced = Vec::with_capacity(items.len());
-    for (item, times) in items {
-        displaced.push(list.insert_times(item.bytes(), *times).map_or(Reply::Null, Reply::Bytes));
+    let top = entry.ready_mut()?;
+    let displaced: Vec<Result<Option<Vec<u8>>>> =
+        items.iter().map(|(item, times)| top.add(item.bytes(), *times)).collect();
+    let added = || items.iter().zip(&displaced).filter(|(_, displaced)| displaced.is_ok());
+    // Replicas have no limits, so the replicated command omits the items that were refused.
+    if displaced.iter().all(Result::is_ok) {
+        context.replicate();
+    } else if added().next().is_some() {
+        let pairs: Vec<(&[u8], String)> =
+            added().map(|((item, times), _)| (item.bytes(), times.to_string())).collect();
+        let pairs = pairs.iter().flat_map(|(item, times)| [*item, times.as_bytes()]);
+        context.replicate_as(c"TOPK.INCRBY", &[key.bytes()].into_iter().chain(pairs).collect::<Vec<_>>());
     }
-    context.replicate();
-    context.notify(c"topk.add", key);
-    Ok(Reply::Array(displaced))
+    if added().next().is_some() {
+        context.notify(c"topk.add", key);
+    }
+    let reply = |displaced: Result<Option<Vec<u8>>>| match displaced {
+        Ok(item) => item.map_or(Reply::Null, Reply::Bytes),
+        Err(failure) => Reply::Failure(failure),
+    };
+    Ok(Reply::Array(displaced.into_iter().map(reply).collect()))
 }
 
 /// `TOPK.ADD key item...`.

@@ -26,6 +26,8 @@ pub(super) struct Entry {
 pub(super) struct KeyTable {
     entries: Vec<Entry>,
     slots: Vec<u32>,
+    /// The bytes of all keys.
+    key_bytes: usize,
 }
 
 /// The bytes of an entry without its key, and of two slots.
@@ -41,13 +43,14 @@ impl KeyTable {
         let len = count as usize;
         entries.try_reserve_exact(len).map_err(|_| out_of_memory(len))?;
         entries.resize(len, Entry::default());
-        Ok(KeyTable { entries, slots: empty_slots(len)? })
+        Ok(KeyTable { entries, slots: empty_slots(len)?, key_bytes: 0 })
     }
 
     /// Creates a table of these entries; `None` if a key occurs twice.
     pub fn from_entries(entries: Vec<Entry>) -> Result<Option<KeyTable>> {
         let slots = empty_slots(entries.len())?;
-        let mut table = KeyTable { entries, slots };
+        let key_bytes = entries.iter().map(|entry| entry.key.len()).sum();
+        let mut table = KeyTable { entries, slots, key_bytes };
         for at in 0..table.entries.len() {
             let Entry { digest, count, key } = &table.entries[at];
             if *count > 0 && table.find(*digest, key).is_some() {
@@ -87,6 +90,7 @@ impl KeyTable {
 
     /// Appends an entry whose key is not in the table yet.
     pub fn push(&mut self, entry: Entry) {
+        self.key_bytes += entry.key.len();
         self.entries.push(entry);
         if 2 * self.entries.len() > self.slots.len() {
             // Allocated infallibly, like the keys themselves.
@@ -100,7 +104,9 @@ impl KeyTable {
     /// Replaces an entry by one whose key is not in the table yet, and returns the old entry.
     pub fn replace(&mut self, at: usize, entry: Entry) -> Entry {
         self.remove_from_index(at);
+        self.key_bytes += entry.key.len();
         let old = std::mem::replace(&mut self.entries[at], entry);
+        self.key_bytes -= old.key.len();
         self.index(at);
         old
     }
@@ -118,8 +124,10 @@ impl KeyTable {
 
     /// Lowers every count, and drops the entries whose count reaches 0.
     pub fn lower(&mut self, by: u64) {
+        self.key_bytes = 0;
         self.entries.retain_mut(|entry| {
             entry.count = entry.count.saturating_sub(by);
+            self.key_bytes += if entry.count > 0 { entry.key.len() } else { 0 };
             entry.count > 0
         });
         self.slots.fill(0);
@@ -130,12 +138,14 @@ impl KeyTable {
     pub fn free_all(&mut self) {
         self.entries.fill(Entry::default());
         self.slots.fill(0);
+        self.key_bytes = 0;
     }
 
     /// Drops all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.slots.fill(0);
+        self.key_bytes = 0;
     }
 
     pub fn try_clone(&self) -> Result<KeyTable> {
@@ -144,6 +154,7 @@ impl KeyTable {
         copy.slots.try_reserve_exact(self.slots.len()).map_err(|_| out_of_memory(self.entries.len()))?;
         copy.entries.extend_from_slice(&self.entries);
         copy.slots.extend_from_slice(&self.slots);
+        copy.key_bytes = self.key_bytes;
         Ok(copy)
     }
 
@@ -157,8 +168,7 @@ impl KeyTable {
     /// Returns the bytes of memory in use; a table that has grown may have allocated up to twice as
     /// much.
     pub fn bytes(&self) -> u64 {
-        let keys: usize = self.entries.iter().map(|entry| entry.key.len()).sum();
-        (keys + self.entries.len() * ENTRY_BYTES) as u64
+        (self.key_bytes + self.entries.len() * ENTRY_BYTES) as u64
     }
 
     /// Returns the slot in which a search for this digest begins.
@@ -290,6 +300,7 @@ mod tests {
                         prop_assert_eq!(naive.insert(key, count), None);
                     }
                 }
+                prop_assert_eq!(table.bytes() as usize, naive.len() * (ENTRY_BYTES + 1));
                 let held: BTreeMap<u8, u64> = table.entries().iter().map(|entry| (entry.key[0], entry.count)).collect();
                 prop_assert_eq!(&held, &naive);
                 prop_assert!(held.keys().all(|key| table.find(digest(*key), &[*key]).is_some()));
