@@ -26,6 +26,11 @@ const SMALLEST_CHUNK: u32 = 16;
 const LARGEST_CHUNK: u32 = 40;
 const MAX_CHUNKS: u64 = 1 << 17;
 
+/// The largest header of a file, whatever its version: 1 MiB of checksums, 1 MiB of metadata with
+/// the lengths of 4096 entries, and more than enough for everything else. A reader refuses a longer
+/// one before it reads it, since the length of a sparse file justifies nothing.
+pub const MAX_HEADER_BYTES: u64 = 4 << 20;
+
 /// The largest number of metadata entries.
 const MAX_ENTRIES: usize = 4096;
 /// The largest number of bytes in all names and values of the metadata.
@@ -244,6 +249,10 @@ impl Header {
         if len < FIXED as u64 || !len.is_multiple_of(64) {
             return Err(FormatError::Damaged { part: "the header".into() });
         }
+        if len > MAX_HEADER_BYTES {
+            let what = format!("its header claims {len} bytes of at most {MAX_HEADER_BYTES}");
+            return Err(FormatError::invalid(what));
+        }
         if len > file_len {
             return Err(FormatError::Length { expected: expected.max(len), found: file_len });
         }
@@ -333,10 +342,12 @@ impl Header {
         if self.meta_len() > MAX_META_BYTES {
             return Err(FormatError::invalid(format!("{} bytes of metadata", self.meta_len())));
         }
-        if !(12..=LARGEST_CHUNK).contains(&self.chunk_log2) {
-            return Err(FormatError::invalid(format!("chunks of 2^{} bytes", self.chunk_log2)));
-        }
         let body = self.file_len - self.header_len;
+        // A chunk is read before its checksum is known to hold, so a large one needs a large file.
+        if !(12..=chunk_log2(body)).contains(&self.chunk_log2) {
+            let what = format!("chunks of 2^{} bytes in a body of {body}", self.chunk_log2);
+            return Err(FormatError::invalid(what));
+        }
         if self.sums.len() as u64 != body.div_ceil(1 << self.chunk_log2) {
             return Err(FormatError::invalid(format!("{} checksums for {body} bytes", self.sums.len())));
         }

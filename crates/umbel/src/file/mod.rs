@@ -43,7 +43,7 @@ pub(crate) use encode::{Encoder, expect_kind};
 pub use encode::{Storable, size, to_bytes, write};
 #[cfg(feature = "files")]
 pub use encode::{save, save_bytes, save_with};
-pub use header::MAGIC;
+pub use header::{MAGIC, MAX_HEADER_BYTES};
 pub use image::Image;
 #[cfg(all(feature = "files", feature = "mmap"))]
 pub use mapped::set_meta;

@@ -179,6 +179,65 @@ fn a_header_that_claims_2_to_the_60_bits_is_refused_immediately() {
     assert!(problem(load(&bytes)).to_string().contains("the file has only"));
 }
 
+/// A reader that counts the bytes that were read from it, and returns zeros after its own.
+struct Counted<'a> {
+    bytes: &'a [u8],
+    read: usize,
+}
+
+impl std::io::Read for Counted<'_> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        to.fill(0);
+        let _ = self.bytes.read(to)?;
+        self.read += to.len();
+        Ok(to.len())
+    }
+}
+
+/// Returns the problem of a file of length `len` that starts with `bytes`, and the number of bytes
+/// read until it was found.
+fn problem_of_start(bytes: &[u8], len: u64) -> (FormatError, usize) {
+    let mut reader = Counted { bytes, read: 0 };
+    let problem = problem(file::read(&mut reader, len, &KeyRing::new()));
+    (problem, reader.read)
+}
+
+#[test]
+fn a_header_longer_than_any_file_needs_is_refused_before_it_is_read() {
+    let len = 1u64 << 33;
+    for header in [file::MAX_HEADER_BYTES + 64, 1 << 30, 0xffff_ffc0] {
+        let mut bytes = small();
+        bytes[20..24].copy_from_slice(&(header as u32).to_le_bytes());
+        bytes[24..32].copy_from_slice(&len.to_le_bytes());
+        let (problem, read) = problem_of_start(&bytes, len);
+        assert!(problem.to_string().contains(&format!("claims {header} bytes")), "{problem}");
+        assert!(read <= 32, "{read} bytes were read");
+    }
+    // The largest header that this version writes: all of the metadata and all of the sums.
+    let meta = (0..4096).map(|i| (format!("{i:06}"), "x".repeat(250))).collect();
+    let bytes = file::to_bytes(&load(&small()).unwrap().filter, &Options { meta, ..Options::default() });
+    let header = u32::from_le_bytes(bytes.unwrap()[20..24].try_into().unwrap());
+    assert!(u64::from(header) + (1 << 20) < file::MAX_HEADER_BYTES, "{header}");
+}
+
+#[test]
+fn nothing_is_read_after_a_damaged_chunk() {
+    let bytes = file::to_bytes(&large().0, &Options::default()).unwrap();
+    let header = u32::from_le_bytes(bytes[20..24].try_into().unwrap()) as usize;
+    let mut damaged = bytes.clone();
+    damaged[header + 70_000] ^= 1;
+    let (problem, read) = problem_of_start(&damaged, bytes.len() as u64);
+    assert!(problem.to_string().contains("chunk 1 of"), "{problem}");
+    assert_eq!(read, header + (2 << 16));
+    // A chunk as large as the file would have to be read before its checksum is known to be wrong.
+    let mut coarse = bytes.clone();
+    coarse[33] = 20;
+    reseal(&mut coarse);
+    let (problem, read) = problem_of_start(&coarse, bytes.len() as u64);
+    assert!(problem.to_string().contains("chunks of 2^20 bytes"), "{problem}");
+    assert_eq!(read, header);
+}
+
 #[test]
 fn other_files_and_versions_are_named() {
     assert_eq!(problem(load(b"")), FormatError::NotAFilter);
