@@ -11,8 +11,8 @@ pub mod files;
 
 use crate::bloom::Bloom;
 use crate::config;
-use crate::error::{self, Error};
 use crate::cuckoo::CuckooChain;
+use crate::error::{self, Error};
 use crate::persist::{Entry, Persist};
 use crate::server::{Context, Failure, Key, Result, Text, TypeHandle};
 use std::ffi::CStr;

@@ -1,6 +1,7 @@
 //! The bytes of a stream that have arrived so far.
 
 use super::stream::CHUNK_BYTES;
+use crate::server::memory::Replacement;
 use std::io::{self, Read};
 use umbel::memory::LINE_BYTES;
 use umbel::{Error, Result};
@@ -58,8 +59,13 @@ impl Received {
             self.blocks.push(Vec::new());
         }
         let Some(block) = self.blocks.last_mut() else { return Ok(()) };
-        let lines = bytes.div_ceil(LINE_BYTES).min(BLOCK_LINES - block.len());
-        block.try_reserve(lines).map_err(|_| Error::OutOfMemory { bytes: (lines * LINE_BYTES) as u64 })?;
+        if block.len() == block.capacity() {
+            let lines = bytes.div_ceil(LINE_BYTES).max(block.len()).min(BLOCK_LINES - block.len());
+            // The old block is freed when the new one is filled.
+            let _replacement = Replacement::of(size_of_val(&block[..]));
+            let out_of_memory = |_| Error::OutOfMemory { bytes: (lines * LINE_BYTES) as u64 };
+            block.try_reserve_exact(lines).map_err(out_of_memory)?;
+        }
         block.push(Line([0; LINE_BYTES]));
         Ok(())
     }

@@ -183,10 +183,48 @@ fn obtain(bytes: usize, zeroed: bool) -> *mut u8 {
     // SAFETY: as above.
     let memory: *mut u8 = unsafe { api.try_alloc.unwrap_or(api.alloc)(bytes) }.cast();
     if zeroed && !memory.is_null() {
-        // SAFETY: the memory has this many bytes.
-        unsafe { memory.write_bytes(0, bytes) };
+        // SAFETY: the memory has this many bytes, and is not used yet.
+        unsafe { clear(memory, bytes) };
     }
     memory
+}
+
+/// The size from which memory is cleared page by page when it is used.
+const LARGE_BYTES: usize = 64 << 20;
+
+/// A multiple of the size of a page on every system.
+const PAGES_BYTES: usize = 1 << 16;
+
+/// Fills memory with zeros. Writing gigabytes would block the server, so the inner pages of large
+/// memory are returned to the system, which replaces them with empty ones when they are used:
+///
+/// ```text
+/// start ... | pages ...              | ... end
+/// written   | returned to the system | written
+/// ```
+///
+/// # Safety
+///
+/// The memory must have this many bytes and come from the server's allocator.
+unsafe fn clear(memory: *mut u8, bytes: usize) {
+    let before = memory.align_offset(PAGES_BYTES);
+    if bytes < LARGE_BYTES || before >= bytes {
+        // SAFETY: promised by the caller.
+        return unsafe { memory.write_bytes(0, bytes) };
+    }
+    let inside = (bytes - before) / PAGES_BYTES * PAGES_BYTES;
+    // SAFETY: both parts are within the memory; the pages contain nothing else.
+    unsafe {
+        let pages = memory.add(before);
+        // A system that keeps the contents of the pages shows it here.
+        pages.write_volatile(1);
+        let returned = libc::madvise(pages.cast(), inside, libc::MADV_DONTNEED) == 0;
+        if !returned || pages.read_volatile() != 0 {
+            return memory.write_bytes(0, bytes);
+        }
+        memory.write_bytes(0, before);
+        pages.add(inside).write_bytes(0, bytes - before - inside);
+    }
 }
 
 /// Returns the offset of the first address with this alignment that leaves room for a pointer

@@ -3,14 +3,21 @@
 
 use crate::support::{Answer, Client, Server, items, servers, wait_for};
 use std::collections::BTreeMap;
+use std::path::Path;
 
-struct Cluster {
-    servers: Vec<Server>,
+pub struct Cluster {
+    pub servers: Vec<Server>,
     clients: BTreeMap<u16, Client>,
 }
 
 impl Cluster {
-    fn start(program: &std::path::Path) -> Cluster {
+    /// Starts a cluster of servers with the same address.
+    fn start(program: &Path) -> Cluster {
+        Cluster::start_at(program, &["127.0.0.1"; 6].map(String::from), &[])
+    }
+
+    /// Starts a cluster of servers with these addresses: three primaries, then a replica of each.
+    pub fn start_at(program: &Path, addresses: &[String; 6], more: &[&str]) -> Cluster {
         let arguments = [
             "--cluster-enabled",
             "yes",
@@ -19,10 +26,14 @@ impl Cluster {
             "--cluster-replica-validity-factor",
             "0",
         ];
-        let servers: Vec<Server> = (0..6).map(|_| Server::start(program, &arguments)).collect();
+        let start = |address: &String| {
+            let arguments = [&arguments[..], &["--cluster-announce-ip", address], more].concat();
+            Server::start_at(program, address, &arguments)
+        };
+        let servers: Vec<Server> = addresses.iter().map(start).collect();
         let mut clients: Vec<Client> = servers.iter().map(Server::client).collect();
         for server in &servers[1..] {
-            clients[0].command(&format!("CLUSTER MEET 127.0.0.1 {}", server.port));
+            clients[0].command(&format!("CLUSTER MEET {} {}", server.address, server.port));
         }
         for (client, slots) in clients.iter_mut().zip(["0 5460", "5461 10922", "10923 16383"]) {
             assert_eq!(client.command(&format!("CLUSTER ADDSLOTSRANGE {slots}")), Answer::Word("OK".into()));

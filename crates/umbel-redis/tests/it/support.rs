@@ -1,9 +1,8 @@
 //! Real servers with the module, each with its own port and folder, and a client that speaks RESP.
 
 use crate::debian;
-use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -93,19 +92,24 @@ fn is_old(program: &Path) -> bool {
     oldest().is_some_and(|oldest| oldest == program)
 }
 
-/// Returns a number that differs between the servers of a test.
-fn next_secret() -> u128 {
-    thread_local! { static STARTED: Cell<u128> = const { Cell::new(0) } }
+/// Returns the secret of all servers of a test.
+fn secret() -> u128 {
     let test = std::thread::current();
-    // The module path is left out, so that a test keeps its secrets when it moves to another file.
+    // The module path is left out, so that a test keeps its secret when it moves to another file.
     let name = test.name().unwrap_or_default().rsplit("::").next().unwrap_or_default();
     let from_name = name.bytes().fold(0, |sum: u128, byte| sum.wrapping_mul(0x0100_0193) + u128::from(byte));
-    STARTED.set(STARTED.get() + 1);
-    from_name << 16 | STARTED.get()
+    from_name << 16 | 1
+}
+
+/// Returns the text of a key file.
+pub fn key_file(secret: u128) -> String {
+    format!("umbel-key keyed {secret:032x}\n")
 }
 
 /// A server, which is killed when this is dropped.
 pub struct Server {
+    /// The address, 127.0.0.1 for most.
+    pub address: String,
     pub port: u16,
     pub folder: TempDir,
     program: PathBuf,
@@ -119,12 +123,23 @@ impl Server {
         Server::with_module(program, &[], arguments)
     }
 
-    /// Starts a server with arguments for the module. Its secret is the same in every run of the
-    /// test, so that a failure by chance happens always or never.
+    /// Starts a server that has and uses an address of its own in 127.0.0.0/8.
+    pub fn start_at(program: &Path, address: &str, arguments: &[&str]) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let key = folder.path().join("secret");
+        std::fs::write(&key, key_file(secret())).unwrap();
+        // To a server, only 127.0.0.1 is the address of its own machine.
+        let own = ["--bind", address, "--bind-source-addr", address, "--protected-mode", "no"];
+        let module = ["KEY-FILE", key.to_str().unwrap()];
+        Server::launch_at(program, address, folder, &module, &[&own[..], arguments].concat())
+    }
+
+    /// Starts a server with arguments for the module. The secret of a test is the same in every run,
+    /// so that a failure by chance happens always or never.
     pub fn with_module(program: &Path, module_arguments: &[&str], arguments: &[&str]) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("secret");
-        std::fs::write(&key, format!("umbel-key keyed {:032x}\n", next_secret())).unwrap();
+        std::fs::write(&key, key_file(secret())).unwrap();
         let mut module_arguments = module_arguments.to_vec();
         if !module_arguments.contains(&"KEY-FILE") {
             module_arguments.extend(["KEY-FILE", key.to_str().unwrap()]);
@@ -133,11 +148,22 @@ impl Server {
     }
 
     /// Starts a server whose module makes its own secret.
-    pub fn without_secret(program: &Path) -> Server {
-        Server::launch(program, tempfile::tempdir().unwrap(), &[], &[])
+    pub fn without_secret(program: &Path, arguments: &[&str]) -> Server {
+        Server::launch(program, tempfile::tempdir().unwrap(), &[], arguments)
     }
 
     fn launch(program: &Path, folder: TempDir, module_arguments: &[&str], arguments: &[&str]) -> Server {
+        let arguments = [&["--bind", "127.0.0.1"], arguments].concat();
+        Server::launch_at(program, "127.0.0.1", folder, module_arguments, &arguments)
+    }
+
+    fn launch_at(
+        program: &Path,
+        address: &str,
+        folder: TempDir,
+        module_arguments: &[&str],
+        arguments: &[&str],
+    ) -> Server {
         let mut all: Vec<String> = ["--save", "", "--loadmodule"].map(String::from).to_vec();
         all.push(module().to_str().unwrap().to_owned());
         all.extend(module_arguments.iter().map(|argument| argument.to_string()));
@@ -151,8 +177,9 @@ impl Server {
         for _ in 0..5 {
             let port = free_port();
             let mut child = launch(program, port, folder.path(), &all);
-            if ready(&mut child, port) {
-                return Server { port, folder, program: program.to_owned(), arguments: all, child };
+            if ready(&mut child, address, port) {
+                let address = address.to_owned();
+                return Server { address, port, folder, program: program.to_owned(), arguments: all, child };
             }
             let _ = child.kill();
             let _ = child.wait();
@@ -161,7 +188,7 @@ impl Server {
     }
 
     pub fn client(&self) -> Client {
-        Client::connect(self.port)
+        Client::connect_to(&self.address, self.port, PATIENCE).unwrap()
     }
 
     pub fn log(&self) -> String {
@@ -176,8 +203,18 @@ impl Server {
 
     /// Starts the server again, in the same folder.
     pub fn restart(&mut self) {
+        assert!(self.starts_again(), "it does not start again: {}", self.log());
+    }
+
+    /// Returns whether the server starts again, in the same folder.
+    pub fn starts_again(&mut self) -> bool {
         self.child = launch(&self.program, self.port, self.folder.path(), &self.arguments);
-        assert!(ready(&mut self.child, self.port), "it does not start again: {}", self.log());
+        ready(&mut self.child, &self.address, self.port)
+    }
+
+    /// Returns the number of the process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn is_alive(&mut self) -> bool {
@@ -187,6 +224,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        if under_valgrind() && self.is_alive() && !std::thread::panicking() {
+            // A server that is killed has no exit status.
+            let _ = self.client().try_call(&[b"SHUTDOWN", b"NOSAVE"]);
+            let status = self.child.wait().unwrap();
+            assert_ne!(status.code(), Some(VALGRIND_STATUS), "{}", self.log());
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -199,11 +242,30 @@ fn free_port() -> u16 {
     std::iter::repeat_with(free).find(|port| *port < 55_000).unwrap()
 }
 
+/// Returns whether servers run under valgrind: whether the environment variable `VALGRIND` is set.
+pub fn under_valgrind() -> bool {
+    std::env::var_os("VALGRIND").is_some()
+}
+
+/// The exit status of a server in which valgrind has found an error.
+const VALGRIND_STATUS: i32 = 99;
+
+/// Returns the command that runs a server.
+fn server_command(program: &Path) -> Command {
+    if !under_valgrind() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("valgrind");
+    command.args(["--quiet", "--soname-synonyms=somalloc=*jemalloc*", "--num-callers=40"]);
+    command.arg(format!("--error-exitcode={VALGRIND_STATUS}")).arg(program);
+    command
+}
+
 fn launch(program: &Path, port: u16, folder: &Path, arguments: &[String]) -> Child {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(folder.join("log")).unwrap();
-    Command::new(program)
+    server_command(program)
         .env("LD_LIBRARY_PATH", libraries())
-        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--dir"])
+        .args(["--port", &port.to_string(), "--dir"])
         .arg(folder)
         .args(arguments)
         .stdin(Stdio::null())
@@ -218,16 +280,14 @@ fn log(folder: &Path) -> String {
 }
 
 /// Waits until the server replies and has loaded its data.
-fn ready(child: &mut Child, port: u16) -> bool {
+fn ready(child: &mut Child, address: &str, port: u16) -> bool {
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(60) {
+    while start.elapsed() < PATIENCE {
         if child.try_wait().unwrap().is_some() {
             return false;
         }
-        if let Ok(stream) = TcpStream::connect(("127.0.0.1", port))
-            && Client::new(stream)
-                .try_call(&[b"PING"])
-                .is_ok_and(|answer| answer == Answer::Word("PONG".into()))
+        if let Ok(mut client) = Client::connect_to(address, port, PATIENCE)
+            && client.try_call(&[b"PING"]).is_ok_and(|answer| answer == Answer::Word("PONG".into()))
         {
             return true;
         }
@@ -236,11 +296,14 @@ fn ready(child: &mut Child, port: u16) -> bool {
     false
 }
 
+/// The longest time to wait for a server, which may run under valgrind or on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(180);
+
 /// Waits for a condition.
 pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < Duration::from_secs(60), "timed out waiting for {what}");
+        assert!(start.elapsed() < PATIENCE, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -316,13 +379,17 @@ pub struct Client {
 
 impl Client {
     pub fn connect(port: u16) -> Client {
-        Client::new(TcpStream::connect(("127.0.0.1", port)).unwrap())
+        Client::connect_to("127.0.0.1", port, PATIENCE).unwrap()
     }
 
-    fn new(stream: TcpStream) -> Client {
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Client { reader: BufReader::new(stream) }
+    /// Connects to a server that may be down, and waits this long for each answer.
+    pub fn connect_to(address: &str, port: u16, timeout: Duration) -> std::io::Result<Client> {
+        let address = SocketAddr::new(address.parse().map_err(std::io::Error::other)?, port);
+        let stream = TcpStream::connect_timeout(&address, timeout)?;
+        stream.set_read_timeout(Some(timeout))?;
+        stream.set_write_timeout(Some(timeout))?;
+        stream.set_nodelay(true)?;
+        Ok(Client { reader: BufReader::new(stream) })
     }
 
     /// Sends a command and reads the reply.
@@ -422,4 +489,43 @@ pub fn carry(family: &str, from: (&mut Client, &str), to: (&mut Client, &str)) {
             to.0.call(&[command.as_bytes(), to.1.as_bytes(), cursor.to_string().as_bytes(), chunk.bytes()]);
         assert_eq!(loaded, Answer::Word("OK".into()));
     }
+}
+
+/// Returns a number in a section of `INFO`.
+pub fn info(client: &mut Client, section: &str, name: &str) -> u64 {
+    let text = String::from_utf8(client.command(&format!("INFO {section}")).bytes().to_vec()).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("{name} is not in {text}")).parse().unwrap()
+}
+
+/// Creates values of every type, with commands that create, grow, delete and fail.
+pub fn mixed_load(client: &mut Client) {
+    client.command("BF.RESERVE bf:reserved 0.001 1000 EXPANSION 4");
+    client.command("BF.RESERVE bf:fixed 0.01 50 NONSCALING");
+    for round in 0..20 {
+        client.command_with("BF.MADD bf:grown", &items(&format!("r{round}-"), 0..200));
+        client.command_with("BF.INSERT bf:reserved ITEMS", &items(&format!("r{round}-"), 0..100));
+        client.command_with("BF.MADD bf:fixed", &items(&format!("r{round}-"), 0..5));
+        client.command_with("CF.INSERT cf:grown CAPACITY 64 ITEMS", &items(&format!("r{round}-"), 0..100));
+        client.command(&format!("CF.ADD cf:auto {round}"));
+        client.command(&format!("CF.DEL cf:grown r{round}-7"));
+    }
+    client.command("CF.COMPACT cf:grown");
+    client.command("CMS.INITBYPROB cms 0.01 0.01");
+    client.command("CMS.INCRBY cms a 3 b 4");
+    client.command("TOPK.RESERVE top 3 20 3 0.9");
+    client.command_with("TOPK.ADD top", &items("item", 0..500));
+    client.command("UMBEL.RESERVE any:counting counting 1000 0.01");
+    client.command_with("UMBEL.ADD any:counting", &items("item", 0..500));
+    client.command_with("UMBEL.REMOVE any:counting", &items("item", 0..50));
+    client.command("UMBEL.RESERVE any:aging aging 1000 0.01 WINDOW 1s");
+    client.command_with("UMBEL.ADD any:aging", &items("item", 0..500));
+    client.command("UMBEL.MERGE bf:merged bf:reserved");
+    client.command("MULTI");
+    client.command("BF.ADD bf:transaction x");
+    client.command("CF.ADD cf:transaction x");
+    client.command("EXEC");
+    client.command("EVAL redis.call('BF.ADD','bf:script','x') 0");
+    client.command("COPY bf:grown bf:copy");
+    client.command("BF.ADD bf:copy only-here");
 }

@@ -416,7 +416,7 @@ fn exported_files_do_not_contain_the_secret() {
     let same = Server::with_module(program, &["KEY-FILE", key_file.to_str().unwrap()], &[]);
     assert_eq!(import(&mut same.client(), "f", &bytes, 1 << 20).integer(), bytes.len() as i64);
     assert_eq!(same.client().command("BF.MEXISTS f a b c d").integers(), [1, 1, 1, 0]);
-    let other = Server::without_secret(program);
+    let other = Server::without_secret(program, &[]);
     assert!(other.log().contains("KEY-FILE"), "{}", other.log());
     assert!(import(&mut other.client(), "f", &bytes, 1 << 20).error().contains("key"));
     // The first piece of a file is refused, before all of it has been sent.

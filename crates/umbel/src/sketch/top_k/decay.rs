@@ -170,7 +170,12 @@ mod tests {
     }
 
     /// Contends once at a time.
-    fn contend_singly(decay: &Decay, mut count: u32, attempts: u32, mut draw: impl FnMut() -> f64) -> Contention {
+    fn contend_singly(
+        decay: &Decay,
+        mut count: u32,
+        attempts: u32,
+        mut draw: impl FnMut() -> f64,
+    ) -> Contention {
         for left in (1..=attempts).rev() {
             if decay.lowers(count, draw()) {
                 count -= 1;
@@ -227,7 +232,9 @@ mod tests {
     #[test]
     fn certain_attempts_lower_a_count_one_by_one() {
         let decay = Decay::new(1.0);
-        for (count, attempts) in [(1, 1), (5, 9), (9, 5), (700, 1000), (5000, 5000), (9_000_000, 4_000_000_000)] {
+        for (count, attempts) in
+            [(1, 1), (5, 9), (9, 5), (700, 1000), (5000, 5000), (9_000_000, 4_000_000_000)]
+        {
             let expected = match count {
                 count if count > attempts => Contention::Held(count - attempts),
                 count => Contention::Lost(attempts - count + 1),
