@@ -84,7 +84,7 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     };
     match complete {
         Some(any) => {
-            store(context, key, any.0)?;
+            store(context, key, any.into_stored())?;
             // Replicas, and this server after a restart, have other secrets.
             let secret = seed_argument(&secret);
             let arguments =

@@ -14,6 +14,7 @@ use crate::config;
 use crate::cuckoo::CuckooChain;
 use crate::error::{self, Error};
 use crate::persist::{Entry, Persist};
+use crate::server::memory::Charge;
 use crate::server::{Context, Failure, Key, Result, Text, TypeHandle};
 use std::ffi::CStr;
 use umbel::any::Stored;
@@ -25,12 +26,33 @@ use umbel::{AnyFilter, Filter, Kind, Stats};
 
 /// A structure of any kind under a key.
 #[derive(Debug)]
-pub struct Any(Stored);
+pub struct Any {
+    stored: Stored,
+    /// The bytes of the items of a sketch.
+    charge: Charge,
+}
 
 impl Any {
+    /// Wraps a structure, if the limits allow its items.
+    fn new(stored: Stored) -> umbel::Result<Any> {
+        let mut charge = Charge::default();
+        if stored.kind().category() == Category::Sketch {
+            let bytes = (stored.stats().bytes as usize).saturating_sub(section_bytes(&stored));
+            if !charge.set(bytes) {
+                return Err(umbel::Error::OutOfMemory { bytes: bytes as u64 });
+            }
+        }
+        Ok(Any { stored, charge: charge })
+    }
+
     /// Returns the structure.
     pub fn stored(&self) -> &Stored {
-        &self.0
+        &self.stored
+    }
+
+    /// Returns the structure itself.
+    pub fn into_stored(self) -> Stored {
+        self.stored
     }
 
     /// Returns the structure as a set, to be changed.
@@ -39,12 +61,17 @@ impl Any {
     ///
     /// If it is not a set.
     pub fn set(&mut self) -> Result<&mut AnyFilter> {
-        let kind = self.0.kind();
-        match &mut self.0 {
+        let kind = self.stored.kind();
+        match &mut self.stored {
             Stored::Set(filter) => Ok(filter),
             _ => Err(Failure::new(format!("{} {kind} is not a set", kind.article()))),
         }
     }
+}
+
+/// Returns the bytes of the memory that the allocator counts.
+fn section_bytes(stored: &Stored) -> usize {
+    stored.sections().iter().map(|words| size_of_val(words.lines())).sum()
 }
 
 static TYPE_HANDLE: TypeHandle = TypeHandle::new();
@@ -59,7 +86,7 @@ impl Persist for Any {
     }
 
     fn hash_id(&self) -> Option<HashId> {
-        self.0.hash_id()
+        self.stored.hash_id()
     }
 
     fn numbers(&self) -> Vec<u64> {
@@ -67,29 +94,28 @@ impl Persist for Any {
     }
 
     fn filters(&self) -> Vec<&dyn Storable> {
-        vec![&self.0]
+        vec![&self.stored]
     }
 
     fn sections(&self) -> Vec<&Words> {
-        self.0.sections()
+        self.stored.sections()
     }
 
     fn restore(_numbers: &[u64], filters: Vec<Stored>, _extra: &[u8]) -> error::Result<Any> {
         let [stored] = <[Stored; 1]>::try_from(filters).map_err(|_| Error::CONTRADICTORY)?;
-        Ok(Any(stored))
+        Ok(Any::new(stored)?)
     }
 
     fn memory_bytes(&self) -> usize {
-        let words = self.0.sections();
-        words.iter().map(|words| size_of_val(words.lines())).sum::<usize>() + size_of::<Stored>()
+        section_bytes(&self.stored) + self.charge.bytes() + size_of::<Stored>()
     }
 
     fn copy(&self) -> umbel::Result<Any> {
-        self.0.try_clone().map(Any)
+        Any::new(self.stored.try_clone()?)
     }
 
     fn relocate(&mut self, mover: &mut dyn Mover) {
-        self.0.relocate(mover);
+        self.stored.relocate(mover);
     }
 }
 
@@ -217,7 +243,7 @@ pub fn store(context: &Context, key: &Text, stored: Stored) -> Result<()> {
             replace(context, key, Bloom::from_filter(filter))
         }
         Stored::Set(AnyFilter::Cuckoo(filter)) => replace(context, key, CuckooChain::from_filter(filter)),
-        stored => replace(context, key, Any(stored)),
+        stored => replace(context, key, Any::new(stored)?),
     }
 }
 

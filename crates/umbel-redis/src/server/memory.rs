@@ -114,6 +114,11 @@ impl Drop for Replacement {
 pub struct Charge(usize);
 
 impl Charge {
+    /// Returns the number of bytes.
+    pub fn bytes(&self) -> usize {
+        self.0
+    }
+
     /// Changes the number of bytes, and returns whether the limits allow it.
     pub fn set(&mut self, bytes: usize) -> bool {
         if bytes > self.0 && !grant(bytes - self.0) {

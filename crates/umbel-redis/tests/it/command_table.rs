@@ -92,5 +92,14 @@ fn acl_categories_allow_exactly_their_commands() {
         cuckoo.command("AUTH cuckoo any");
         assert_eq!(cuckoo.command("CF.ADD c x").integer(), 1);
         assert!(cuckoo.command("BF.EXISTS f x").error().starts_with("NOPERM"));
+        // Commands that hand out contents are dangerous.
+        client.command("ACL SETUSER careful on nopass ~* +@all -@dangerous");
+        let mut careful = server.client();
+        careful.command("AUTH careful any");
+        assert_eq!(careful.command("BF.ADD f z").integer(), 1);
+        let exports = ["BF", "CF", "CMS", "TOPK", "UMBEL"].map(|family| format!("{family}.SCANDUMP f 0"));
+        for command in exports.into_iter().chain(["UMBEL.EXPORT f 0".to_owned()]) {
+            assert!(careful.command(&command).error().starts_with("NOPERM"), "{command}");
+        }
     }
 }

@@ -180,6 +180,22 @@ fn items_of_a_list_count_towards_the_memory_limits() {
     }
 }
 
+#[test]
+fn items_of_an_imported_sketch_count_towards_the_memory_limit() {
+    let server = Server::with_module(&servers()[0], &["MAX-BYTES", "2000000"], &[]);
+    let mut client = server.client();
+    let mut sketch = umbel::sketch::Frequent::new(5000).unwrap();
+    sketch.insert_batch(&items("a-key-of-some-length-", 0..5000));
+    let file = sketch.to_bytes().unwrap();
+    assert_eq!(import(&mut client, "a", file.len(), 0, &file), Answer::Integer(file.len() as i64));
+    let bytes = filter_bytes(&mut client);
+    assert!(bytes > 5000 * 70 && client.command("MEMORY USAGE a").integer() > 5000 * 70, "{bytes}");
+    let copies = (0..20).filter(|i| client.command(&format!("COPY a copy{i}")) == Answer::Integer(1)).count();
+    assert!(copies as u64 <= 2_000_000 / bytes, "{copies} copies");
+    assert!(filter_bytes(&mut client) <= 2_000_000);
+    flush(&mut client);
+}
+
 /// Returns the stream of a list with so many empty places.
 fn empty_list(k: u64, item: &[u8]) -> Vec<u8> {
     let mut extra = vec![0; 64];
