@@ -83,7 +83,6 @@ impl KeyHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use umbel::Filter;
     use umbel::hash::Strength;
 
     #[test]
