@@ -39,6 +39,7 @@ use std::process::ExitCode;
 use terminal::{exit, output};
 
 fn main() -> ExitCode {
+    system::signals::report_file_size_limit();
     match commands::run(cli::Cli::read().command) {
         Ok(code) => code,
         // The reader of our output has closed it, which is not an error.
