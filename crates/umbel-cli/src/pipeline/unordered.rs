@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
@@ -36,6 +37,16 @@ pub fn run_unordered<I: Send>(
     })
 }
 
+/// Reads from a position, again if a signal interrupts it.
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    loop {
+        match file.read_at(buffer, at) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
 /// Counts the lines of files. No line has to be whole for that, so the files are cut into pieces of
 /// equal size.
 pub fn count_lines(files: &[PathBuf], line_end: u8, threads: usize) -> Result<u64> {
@@ -48,7 +59,7 @@ pub fn count_lines(files: &[PathBuf], line_end: u8, threads: usize) -> Result<u6
         let len = file.metadata().with_context(failed)?.len();
         // The last line may lack its end.
         let mut last = [line_end];
-        file.read_at(&mut last, len.saturating_sub(1)).with_context(failed)?;
+        read_at(&file, &mut last, len.saturating_sub(1)).with_context(failed)?;
         total.fetch_add(u64::from(last != [line_end]), Relaxed);
         let starts = (0..len).step_by(PIECE_BYTES as usize);
         pieces.extend(starts.map(|start| Ok((path, Arc::clone(&file), start))));
@@ -61,7 +72,7 @@ pub fn count_lines(files: &[PathBuf], line_end: u8, threads: usize) -> Result<u6
             // A piece is a whole number of buffers; after a short read, the next one continues
             // there.
             let most = buffer.len().min((end - at) as usize);
-            let read = file.read_at(&mut buffer[..most], at);
+            let read = read_at(&file, &mut buffer[..most], at);
             let read = read.with_context(|| format!("cannot read {}", path.display()))?;
             if read == 0 {
                 break;
