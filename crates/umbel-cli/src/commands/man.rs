@@ -10,6 +10,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use umbel::file::{self, Placing};
 
 /// Print the manual page of umbel or of a command.
 #[derive(clap::Args)]
@@ -60,7 +61,7 @@ fn without_help(command: Command) -> Command {
 /// Writes the pages of a command and its subcommands into a directory.
 fn write_pages(command: &Command, dir: &Path) -> Result<()> {
     let path = dir.join(Man::new(command.clone()).get_filename());
-    std::fs::write(&path, page(command)?).with_context(|| format!("cannot write {}", path.display()))?;
+    file::save_bytes(&path, &page(command)?, Placing::default())?;
     let mut visible = command.get_subcommands().filter(|command| !command.is_hide_set());
     visible.try_for_each(|command| write_pages(command, dir))
 }

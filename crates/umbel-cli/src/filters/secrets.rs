@@ -4,12 +4,12 @@ use crate::args::headings;
 use crate::input::check_private;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use umbel::Hasher;
+use umbel::file::{self, Placing};
 use umbel::hash::{KeyRing, Strength};
 use umbel::internals::hex;
 use zeroize::Zeroizing;
@@ -131,25 +131,17 @@ impl NewKey {
         })
     }
 
-    /// Writes the secret to a new file that only its owner can read.
+    /// Writes the secret to a new file that only its owner can read, completely or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
         let name = path.display();
-        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        let mut created = match created {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+        let placing = Placing { create_new: true, private: true, locked: false };
+        match file::save_bytes(path, self.contents.as_bytes(), placing) {
+            Err(umbel::Error::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
                 bail!(
                     "{name} exists: a secret is never overwritten, since filters may depend on it; give another name"
                 )
             }
-            result => result.with_context(|| format!("cannot create {name}"))?,
-        };
-        let written = created.write_all(self.contents.as_bytes()).and_then(|()| created.sync_all());
-        if let Err(error) = written {
-            // Half a secret is useless, and would block the next attempt. The first error is the
-            // one to report.
-            let _ = fs::remove_file(path);
-            return Err(error).with_context(|| format!("cannot write to {name}"));
+            written => Ok(written.map(drop)?),
         }
-        Ok(())
     }
 }

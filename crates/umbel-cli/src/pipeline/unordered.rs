@@ -37,6 +37,16 @@ pub fn run_unordered<I: Send>(
     })
 }
 
+/// Reads from a position, again if a signal interrupts it.
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    loop {
+        match file.read_at(buffer, at) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
 /// Counts the lines of files. No line has to be whole for that, so the files are cut into pieces of
 /// equal size.
 pub fn count_lines(files: &[PathBuf], line_end: u8, threads: usize) -> Result<u64> {
@@ -73,14 +83,4 @@ pub fn count_lines(files: &[PathBuf], line_end: u8, threads: usize) -> Result<u6
         Ok(())
     })?;
     Ok(total.into_inner())
-}
-
-/// Reads at an offset, again if a signal interrupts it.
-fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-    loop {
-        match file.read_at(buffer, at) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => return result,
-        }
-    }
 }

@@ -6,7 +6,7 @@
 
 use crate::terminal::exit::FAILED;
 use crate::terminal::output;
-use signal_hook::consts::{SIGBUS, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::low_level::{emulate_default_handler, pipe};
 use std::io::{self, Read};
@@ -51,6 +51,13 @@ pub fn shortened_message(path: Option<&Path>) -> String {
     format!(
         "{name} was shortened while it was in use: do not write over a filter, replace it with `mv` or `umbel`"
     )
+}
+
+/// Lets a write beyond the limit on the size of files fail, so that it is reported and the unfinished
+/// file is removed. By default, the signal ends the program.
+pub fn report_file_size_limit() {
+    // Without the handler, the program still leaves the old file.
+    let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
 /// Returns a flag that is set by SIGTERM or SIGINT. The second signal ends the program.

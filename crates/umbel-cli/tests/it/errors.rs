@@ -309,7 +309,10 @@ fn an_output_that_cannot_be_written_or_would_overwrite_a_file_is_refused() {
             // Checked first: the input does not exist either, but that is not the error reported.
             ("build -f -o fifo nothing", &["cannot write to fifo", "not a regular file"]),
             ("build -f -o /dev/null lines", &["cannot write to /dev/null", "not a regular file"]),
-            ("key new nowhere/key", &["cannot create nowhere/key", "No such file or directory"]),
+            (
+                "key new nowhere/key",
+                &["cannot create a file beside nowhere/key", "No such file or directory"],
+            ),
             ("build --json lines", &["--json", "-o"]),
         ],
     );

@@ -17,6 +17,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::Path;
+use umbel::file::{self, Placing};
 
 /// Writes the report into a folder, which is created if it does not exist.
 ///
@@ -40,8 +41,13 @@ fn write(folder: &Path, lab: &Lab, outcomes: &[Outcome]) -> io::Result<()> {
         }
     }
     content.push_str(&contents::references(outcomes));
-    fs::write(folder.join("textbooks.html"), textbooks::textbooks(outcomes))?;
-    fs::write(folder.join("index.html"), page("umbel lab", &content))
+    save(&folder.join("textbooks.html"), textbooks::textbooks(outcomes))?;
+    save(&folder.join("index.html"), page("umbel lab", &content))
+}
+
+/// Writes a file of the report completely or not at all.
+fn save(path: &Path, contents: impl AsRef<[u8]>) -> io::Result<()> {
+    file::save_bytes(path, contents.as_ref(), Placing::default()).map(drop).map_err(io::Error::other)
 }
 
 /// Returns the chapters that have outcomes, each with its outcomes.
@@ -112,7 +118,7 @@ fn experiment(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<String>
             section.push_str(&criteria(findings));
             for table in &findings.tables {
                 let csv = table.to_csv().map_err(io::Error::other)?;
-                fs::write(folder.join(format!("{}.csv", table.name)), csv)?;
+                save(&folder.join(format!("{}.csv", table.name)), csv)?;
                 section.push_str(&figures(id, table));
             }
         }
@@ -195,7 +201,7 @@ fn rounded(text: &str) -> String {
 
 /// Writes a picture to a file and returns it as a figure of the page.
 fn picture(folder: &Path, name: &str, title: &str, svg: &str) -> io::Result<String> {
-    fs::write(folder.join(format!("{name}.svg")), svg)?;
+    save(&folder.join(format!("{name}.svg")), svg)?;
     Ok(format!("<figure role=\"img\" aria-label=\"{}\">{svg}</figure>", escaped(title)))
 }
 
@@ -211,7 +217,7 @@ fn write_criteria(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<()>
         let mut all = head.clone();
         all["holds"] = holds.into();
         all[key] = value;
-        fs::write(folder.join(name), format!("{all:#}\n"))
+        save(&folder.join(name), format!("{all:#}\n"))
     };
     let findings = match &outcome.findings {
         Ok(findings) => findings,

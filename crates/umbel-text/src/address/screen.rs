@@ -65,6 +65,11 @@ pub struct Screen {
     stats: ScreenStats,
 }
 
+/// Returns the identity of the list that a filter was built with.
+fn list_in(meta: &Meta) -> Option<u64> {
+    u64::from_str_radix(meta.get(LIST)?, 16).ok()
+}
+
 impl Screen {
     /// The default number of hash bytes in the filter.
     pub const PREFIX: usize = 4;
@@ -106,7 +111,7 @@ impl Screen {
     /// filter of addresses.
     pub fn from_filter(filter: AnyFilter, meta: &Meta) -> Option<Screen> {
         let prefix = meta.get(PREFIX)?.parse().ok().filter(|prefix| (4..=32).contains(prefix))?;
-        let list = u64::from_str_radix(meta.get(LIST)?, 16).ok()?;
+        let list = list_in(meta)?;
         Some(Screen { filter, prefix, list, stats: ScreenStats::default() })
     }
 
@@ -125,6 +130,11 @@ impl Screen {
     /// addresses could be reported as clear.
     pub fn fits(&self, exact: &Exact) -> bool {
         self.list == exact.identity()
+    }
+
+    /// Returns whether the metadata is that of a filter that was built with the given exact list.
+    pub fn meta_fits(meta: &Meta, exact: &Exact) -> bool {
+        list_in(meta) == Some(exact.identity())
     }
 
     /// Checks an address. Without an exact list the verdict is never [`Verdict::Unsafe`].

@@ -1,14 +1,15 @@
 //! `umbel url build`: builds a filter and an exact list from unsafe addresses.
 
-use super::exact_list_beside;
+use super::{exact_list_beside, next_exact_list_beside};
 use crate::args::{headings, number};
 use crate::filters::{LockArgs, Secrets, explain_exists};
 use crate::input::{LineLimit, check_not_output, is_stdin, name, open_list, read_failed, resolve};
 use crate::report::size;
 use crate::terminal::output::{self, warn};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use std::fs;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use umbel::any::Stored;
@@ -26,7 +27,9 @@ use umbel_text::lines::Lines;
 /// below it, if it is at most three levels deep.
 ///
 /// OUTPUT holds four bytes of each hash in a filter, and OUTPUT.exact the whole hashes, 32 bytes
-/// each. The filter can be distributed widely, while the exact list stays in one place.
+/// each. The filter can be distributed widely, while the exact list stays in one place. If a build is
+/// interrupted after the filter was replaced, the list of that filter is OUTPUT.exact.new, which `url
+/// check` reads and the next build renames.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel url build phishing.txt -o bad.urls")]
@@ -119,15 +122,38 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     // does not undo this.
     let _folder = args.lock.lock_folder(&args.output)?;
     let _lock = if args.force && args.output.is_file() { Some(args.lock.lock(&args.output)?) } else { None };
-    Exact::save(&exact, &hashes, args.force).map_err(|error| explain_exists(error, &exact))?;
+    let next = next_exact_list_beside(&args.output);
+    finish_interrupted(&args.output, &next, &exact)?;
+    // Until the new filter is in place, the old one and its list are in use; from then on, the new
+    // list is, also under its temporary name. So a crash at any time leaves a filter with its list.
+    Exact::save(&next, &hashes, true)?;
     let filter = Stored::from(screen.into_filter());
     let options = Options { meta, create_new: !args.force, ..Options::default() };
-    file::save(&args.output, &filter, &options).map_err(|error| explain_exists(error, &args.output))?;
+    if let Err(error) = file::save(&args.output, &filter, &options) {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&next);
+        return Err(explain_exists(error, &args.output));
+    }
+    rename(&next, &exact)?;
     if std::io::stderr().is_terminal() {
         let bytes = filter.stats().bytes;
         output::message(format_args!("{} addresses, filter of {}", hashes.len(), size(bytes)));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Renames the list of a build that was interrupted after its filter was in place.
+fn finish_interrupted(filter: &Path, next: &Path, exact: &Path) -> Result<()> {
+    let Ok(list) = Exact::open(next) else { return Ok(()) };
+    match file::inspect(filter) {
+        Ok(info) if Screen::meta_fits(&info.meta, &list) => rename(next, exact),
+        _ => Ok(()),
+    }
+}
+
+fn rename(next: &Path, exact: &Path) -> Result<()> {
+    fs::rename(next, exact)
+        .with_context(|| format!("cannot rename {} to {}", next.display(), exact.display()))
 }
 
 /// Lines that are not addresses.

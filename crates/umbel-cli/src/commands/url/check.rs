@@ -1,6 +1,6 @@
 //! `umbel url check`: checks whether addresses are unsafe.
 
-use super::exact_list_beside;
+use super::{exact_list_beside, next_exact_list_beside};
 use crate::args::headings;
 use crate::filters::Secrets;
 use crate::input::{LineLimit, check_not_swapped, is_stdin, open_list, read_failed, resolve};
@@ -10,7 +10,7 @@ use crate::terminal::output::{self, Out};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use umbel::AnyFilter;
@@ -72,6 +72,23 @@ struct Verdicts {
     unconfirmed: bool,
 }
 
+/// Opens the exact list beside a filter, if there is one. The list of an interrupted build, or of one
+/// that is still running, may have its temporary name.
+fn open_beside(filter: &Path, screen: &Screen) -> Result<Option<Exact>> {
+    let beside = exact_list_beside(filter);
+    let open = || if beside.exists() { Exact::open(&beside).map(Some) } else { Ok(None) };
+    let fits = |exact: &Exact| screen.fits(exact);
+    let exact = open()?;
+    if exact.as_ref().is_some_and(fits) {
+        return Ok(exact);
+    }
+    match Exact::open(next_exact_list_beside(filter)) {
+        Ok(next) if fits(&next) => Ok(Some(next)),
+        // A build may have renamed it meanwhile.
+        _ => Ok(open()?),
+    }
+}
+
 pub fn run(args: &Args) -> Result<ExitCode> {
     let named: Vec<PathBuf> = args.urls.iter().map(PathBuf::from).collect();
     check_not_swapped("url check FILTER", &args.filter, &named)?;
@@ -86,11 +103,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut screen = screen.with_context(|| {
         format!("{} is not a filter of addresses: `umbel url build` makes one", args.filter.display())
     })?;
-    let default_list = exact_list_beside(&args.filter);
     let mut exact = match &args.confirm {
         Some(path) => Some(Exact::open(path)?),
-        None if default_list.exists() => Some(Exact::open(&default_list)?),
-        None => None,
+        None => open_beside(&args.filter, &screen)?,
     };
     if exact.as_ref().is_some_and(|exact| !screen.fits(exact)) {
         bail!(

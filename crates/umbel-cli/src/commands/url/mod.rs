@@ -36,7 +36,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// Returns the default path of a filter's exact list: its own path and `.exact`.
 fn exact_list_beside(filter: &Path) -> PathBuf {
-    let mut name = filter.as_os_str().to_owned();
-    name.push(".exact");
+    with_suffix(filter, ".exact")
+}
+
+/// Returns the path of an exact list until its filter is in place.
+fn next_exact_list_beside(filter: &Path) -> PathBuf {
+    with_suffix(filter, ".exact.new")
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
     name.into()
 }
