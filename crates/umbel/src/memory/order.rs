@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn bytes_written_on_one_machine_are_read_on_the_other() {
         for big_endian in [false, true] {
-            let mut memory = vec![0u8; 64];
+            let mut memory = [0u8; 64];
             (0..64).for_each(|byte| memory[place_in_words(byte, big_endian)] = byte as u8);
             // As `to_le_bytes` writes words, whatever the order of their bytes in memory.
             let word = |bytes: &[u8; 8]| match big_endian {
