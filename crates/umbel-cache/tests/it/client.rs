@@ -61,11 +61,17 @@ impl Connection {
         }
         text.push_str("\r\n");
         self.send(&[text.as_bytes(), body].concat()).unwrap();
-        self.receive(method == "HEAD").unwrap_or_else(|| panic!("no answer to {method} {target}"))
+        self.receive_for(method).unwrap_or_else(|| panic!("no answer to {method} {target}"))
     }
 
     /// Returns the next response, if one arrives.
     pub fn receive(&mut self, head_only: bool) -> Option<Response> {
+        self.receive_for(if head_only { "HEAD" } else { "GET" })
+    }
+
+    /// Returns the next response to a request with this method. After that to a successful
+    /// `CONNECT`, a tunnel begins.
+    fn receive_for(&mut self, method: &str) -> Option<Response> {
         let line = self.line()?;
         let status: u16 = line.split(' ').nth(1)?.parse().ok()?;
         let mut headers = Vec::new();
@@ -73,7 +79,8 @@ impl Connection {
             headers.push((name.to_owned(), value.trim().to_owned()));
         }
         let mut response = Response { status, headers, body: Vec::new(), whole: true };
-        if head_only || status == 304 || status == 204 {
+        let begins_tunnel = method == "CONNECT" && (200..300).contains(&status);
+        if method == "HEAD" || begins_tunnel || status == 304 || status == 204 {
             return Some(response);
         }
         let length = response.header("content-length").map(|length| length.parse::<u64>().unwrap());

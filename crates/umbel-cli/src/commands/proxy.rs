@@ -222,7 +222,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let store = Store::open(&args.cache_dir, &about)
         .with_context(|| format!("cannot store responses in {}", args.cache_dir.display()))?;
     let stats = store.stats();
-    raise_limit_of_files();
+    raise_limit_of_files(&options.limits);
     let (terminate, until) = oneshot::channel();
     signals::on_termination(move || {
         // The receiver lives as long as the program.
@@ -327,10 +327,22 @@ fn places(option: &str, count: u64) -> Result<usize> {
     count.with_context(|| format!("{option} needs a number from 1 to 1048576"))
 }
 
-/// Raises the limit of open files: clients, origins and stored responses each need some.
-fn raise_limit_of_files() {
+/// Raises the limit of open files: clients and tunnels have two ends, and clients may read stored
+/// responses. If it is too low, one client could use up all files.
+fn raise_limit_of_files(limits: &Limits) {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Without a higher limit, clients wait when there are too many.
     let _ = setrlimit(Resource::Nofile, limit);
+    let needed = 2 * (limits.max_clients + limits.max_tunnels) as u64 + OTHER_FILES;
+    if let Some(files) = getrlimit(Resource::Nofile).current
+        && files < needed
+    {
+        output::warn(format_args!(
+            "the limit of open files is {files}, and all clients and tunnels need {needed}; raise it with \
+             ulimit -n, or lower --max-clients and --max-tunnels"
+        ));
+    }
 }
+
+/// The files for the store, the logs, peers and clients that wait.
+const OTHER_FILES: u64 = 512;
