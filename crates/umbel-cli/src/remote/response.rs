@@ -275,13 +275,12 @@ mod tests {
             "$-2\r\n",
             "*-2\r\n",
             "$1\r\nab\r\n",
-            "$1\r\nabcd",
             "HTTP/1.1 400 Bad Request\r\n",
             "_\r\n",
         ] {
             assert!(matches!(parse(bytes), Err(Failure::NotResp)), "{bytes:?}");
         }
-        for bytes in ["", "+OK", "$3\r\nab", "$2\r\nab", "*2\r\n:1\r\n"] {
+        for bytes in ["", "+OK", "$3\r\nab", "$2\r\nab", "$1\r\nabcd", "*2\r\n:1\r\n"] {
             let end = |error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof;
             assert!(matches!(parse(bytes), Err(Failure::Io(error)) if end(&error)), "{bytes:?}");
         }

@@ -268,7 +268,10 @@ fn endless_responses_take_no_memory() {
             let act = move |_: &Request| Act::Repeat(start.into(), repeated.into());
             let server = Hostile::start(act);
             let said = fails(&shell, command, &server.address());
-            assert!(said.contains("larger than any") || said.contains("RESP"), "{command} {start:?}: {said}");
+            assert!(
+                said.contains("larger than any that umbel asks for") || said.contains("RESP"),
+                "{command} {start:?}: {said}"
+            );
         }
     }
 }
@@ -280,7 +283,10 @@ fn a_server_that_is_silent_or_slow_is_left_after_the_timeout() {
         for command in COMMANDS {
             let server = Hostile::start(move |_| Act::Drip(start.into(), Duration::from_millis(100)));
             let said = fails(&shell, &format!("{command} --timeout 500ms"), &server.address());
-            assert!(said.contains("--timeout"), "{command} {start:?}: {said}");
+            assert!(
+                said.contains("does not respond, or too slowly: --timeout"),
+                "{command} {start:?}: {said}"
+            );
         }
     }
     // One that accepts connections and does nothing else, also in place of a TLS handshake.
@@ -402,7 +408,7 @@ fn a_part_of_another_filter_is_not_continued() {
         shell.write("new.part", part);
         let answer = shell.run(&["pull", &server.address(), "-f", "-o", "new"]).code(0);
         assert!(
-            answer.stderr.contains("another filter") && answer.stderr.contains("starts again"),
+            answer.stderr.contains("another filter") && answer.stderr.contains("the transfer starts again"),
             "{}",
             answer.stderr
         );
@@ -490,7 +496,12 @@ fn a_redirect_to_another_host_does_not_get_the_password() {
                 let output = run(&first, "");
                 let said = String::from_utf8(output.stderr).unwrap();
                 assert_eq!(output.status.code(), Some(2), "{said}");
-                assert!(said.contains("--allow-redirect 127.0.0.2") && !said.contains("S3cretPw"), "{said}");
+                assert!(
+                    said.contains("does not get the password")
+                        && said.contains("--allow-redirect 127.0.0.2")
+                        && !said.contains("S3cretPw"),
+                    "{said}"
+                );
                 assert_eq!(other.commands(), Vec::<String>::new(), "{command}");
                 // The user allows it.
                 for allowed in ["127.0.0.2", "127.0.0.0/30"] {
@@ -577,7 +588,7 @@ fn a_part_that_others_could_have_made_is_refused() {
         let before = shell.contents(".");
         let start = Instant::now();
         let answer = shell.run(&["pull", &server.address(), "-o", "new"]);
-        answer.refused(&["new.part", problem, "remove it, or name another output"]);
+        answer.refused(&["new.part", problem, "so no transfer is continued in it: remove it, or name"]);
         assert!(start.elapsed() < Duration::from_secs(60));
         assert!(shell.contents(".") == before, "{attack}");
         script("rm -rf new.part");
