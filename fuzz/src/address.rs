@@ -24,7 +24,8 @@ fn hold(address: &Address) {
     assert!(text.bytes().all(|byte| byte.is_ascii_graphic()), "{text:?} is printable");
     assert_eq!(Address::parse(text.as_bytes()).as_ref(), Ok(address), "{text} again");
     let own = address.expression();
-    let listed = Address::parse(own.as_bytes()).map(|address| address.expression());
+    // A host without a dot is an address only after a scheme, which expressions leave out.
+    let listed = Address::parse(format!("http://{own}").as_bytes()).map(|address| address.expression());
     assert_eq!(listed.as_ref(), Ok(&own), "{text} as it is listed");
     let expressions = address.expressions();
     assert!((1..=30).contains(&expressions.len()), "{expressions:?}");

@@ -7,9 +7,7 @@
 use std::collections::HashSet;
 use umbel::file::Meta;
 use umbel::{Digest, Hasher};
-use umbel_text::password::{
-    Algorithm, Digester, Form, List, Lists, Prefix, Pwned, RangeList, Recipe, scan,
-};
+use umbel_text::password::{Algorithm, Digester, Form, List, Lists, Prefix, Pwned, RangeList, Recipe, scan};
 
 /// Larger than lists that are always read through.
 const LARGE: usize = (1 << 20) + 1;

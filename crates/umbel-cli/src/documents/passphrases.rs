@@ -87,9 +87,10 @@ impl PassphraseArgs {
                 }
                 if !state.follows(&before) {
                     let path = vault.server().folder().to_owned();
-                    let remedy =
-                        format!("if you have set it back yourself, remove {name}, and the state is accepted");
-                    return Err(anyhow::Error::from(Error::RolledBack { path }).context(remedy));
+                    bail!(
+                        "{}: if you have set it back yourself, remove {name}, and the state is accepted",
+                        Error::RolledBack { path }
+                    );
                 }
                 if state == before {
                     return Ok(());
