@@ -222,7 +222,8 @@ impl OpenInput {
                 if block.len >= room {
                     return Err(self.long_line(key_spec).into());
                 }
-                block.resize((2 * block.len).min(room))?;
+                let grown = block.resize((2 * block.len).min(room));
+                grown.with_context(|| format!("in {}", self.source.name()))?;
             }
             if (whole > 0 || !idle_reported) && self.source.would_wait() {
                 block.caught_up = true;

@@ -84,7 +84,8 @@ impl Values {
                 Values::Named(ValueNames::distinct(names.iter().map(String::as_bytes))?)
             }
             Some(ValueSpec::File(path)) => {
-                let text = read_whole(path).context("cannot use the list of values")?;
+                let text = read_whole(path)
+                    .with_context(|| format!("cannot read the values in {}", path.display()))?;
                 Values::Named(ValueNames::distinct(text.lines())?)
             }
             Some(ValueSpec::Integers(largest)) => Values::Integers(*largest),

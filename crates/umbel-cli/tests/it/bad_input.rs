@@ -181,12 +181,12 @@ fn a_line_of_a_hundred_megabytes_takes_a_few_times_its_size() {
     let strange = &long[1..];
     for options in ["", "-n 10"] {
         // The line, its copy while it grows, the digests; and two threads.
-        limited(&shell, 700, &format!("build -j 2 {options} -f -o filter"), &long).ok();
+        limited(&shell, 700, &format!("build -j 2 --max-line 100MB {options} -f -o filter"), &long).ok();
         shell.run("info --verify filter").ok();
     }
-    let found = limited(&shell, 700, "check -j 2 filter", &long).ok();
+    let found = limited(&shell, 700, "check -j 2 --max-line 100MB filter", &long).ok();
     assert!(found.stdout == long);
-    let found = limited(&shell, 700, "check -j 2 filter", strange).ok();
+    let found = limited(&shell, 700, "check -j 2 --max-line 100MB filter", strange).ok();
     assert_eq!(found.text(), "short\n", "one byte less is another key");
 }
 
@@ -195,7 +195,8 @@ fn exhausted_memory_is_reported_in_one_sentence() {
     let shell = Shell::new();
     let long = vec![b'x'; 100_000_000];
     let said = "the system has no memory for a line";
-    limited(&shell, 100, "build -j 1 -n 10 -o filter", &long).refused(&["standard input", said]);
+    limited(&shell, 100, "build -j 1 --max-line 1GiB -n 10 -o filter", &long)
+        .refused(&["standard input", said]);
     limited(&shell, 1000, "build -n 1e11 -o filter", b"line\n").refused(&["the system has no", "bytes"]);
     assert!(shell.names(".").is_empty());
 }

@@ -138,9 +138,9 @@ fn one_process_at_a_time_uses_a_state_file() {
             firewall.send(line);
             assert!(firewall.next_line(RESPONSE_TIMEOUT).is_some());
         }
-        let batch = shell.start("net block --state kept --list list --check log");
-        shell.pipe("net block --state kept", "block 203.0.113.9\n").refused(&["kept", "another process"]);
-        batch.finish().refused(&["kept", "another process"]);
+        let batch = shell.start("net block --state kept --list list --check log --wait 1s");
+        shell.pipe("net block --state kept --wait 1s", "block 203.0.113.9\n").refused(&["kept is locked by"]);
+        batch.finish().refused(&["kept is locked by"]);
     }
     // Queries do not need the lock.
     assert_eq!(shell.run("net block --state kept --check log").ok().text(), "192.0.2.7\n");
