@@ -2,6 +2,7 @@
 //! file is left.
 
 use crate::shell::{Process, Shell, UMBEL, Words, lines};
+use crate::writers::Random;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 use std::thread;
@@ -14,18 +15,6 @@ const KILLS: usize = 100;
 /// kill in that time is rare, about once in a thousand. Files that had a name all along would be
 /// left dozens of times.
 const RARE: usize = 3;
-
-/// Random numbers between 0 and 1, the same in every run (xorshift, Marsaglia 2003).
-struct Moments(u64);
-
-impl Moments {
-    fn next(&mut self) -> f64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// Returns the typical duration of the process.
 fn duration(shell: &Shell, old: &[u8], arguments: &str) -> Duration {
@@ -47,7 +36,7 @@ fn after_a_kill_the_file_is_the_old_or_the_new_one() {
     shell.write("more", lines(1, 1_000_000..2_000_000));
     shell.run("build -n 8M -o filter lines").ok();
     let old = shell.read("filter");
-    let mut moments = Moments(0x9e37_79b9_7f4a_7c15);
+    let mut random = Random::new(0);
     let (mut killed, mut replaced, mut left_over) = (0, 0, 0);
     for arguments in ["add filter more", "build -n 8M -f -o filter more lines"] {
         let duration = duration(&shell, &old, arguments);
@@ -56,7 +45,7 @@ fn after_a_kill_the_file_is_the_old_or_the_new_one() {
         for _ in 0..KILLS {
             shell.write("filter", &old);
             // A little beyond the end, so that the last steps are also hit in a slow run.
-            let moment = duration.mul_f64(1.2 * moments.next());
+            let moment = duration.mul_f64(1.2 * random.share());
             let mut process = shell.start(arguments);
             thread::sleep(moment);
             process.child().kill().expect("a process that has not been waited for can be killed");

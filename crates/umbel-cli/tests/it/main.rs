@@ -7,6 +7,7 @@
 mod markdown;
 mod shell;
 mod words;
+mod writers;
 
 // Fixtures of other crates. Only parts of them are used here.
 #[allow(dead_code)]
@@ -40,6 +41,7 @@ mod escapes;
 mod estimates;
 mod examples;
 mod facts;
+mod failing_calls;
 mod full_disk;
 mod fuse;
 mod grep;
