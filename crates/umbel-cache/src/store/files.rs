@@ -15,14 +15,15 @@
 //!
 //! `bodies/ab/NUMBER` are separate bodies, and `new` has the files that are being written.
 
-use super::body::damaged;
+use super::body::{damaged, verify_len};
 use super::entry::Entry;
 use super::folder;
+use super::writer::MAX_INLINE_BYTES;
 use crate::CacheKey;
 use bytes::Bytes;
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -174,14 +175,13 @@ impl StoreFiles {
 
     /// Reads and verifies the body in the head file of an entry.
     pub fn read_inline_body(&self, entry: &Entry) -> io::Result<Bytes> {
-        let mut bytes = Vec::new();
-        folder::open(&self.head_path(entry.key(), entry.variant()))?.read_to_end(&mut bytes)?;
-        let start = PREFIX_LEN + 8 + entry.head_bytes().len();
+        let mut file = folder::open(&self.head_path(entry.key(), entry.variant()))?;
+        let start = PREFIX_LEN as u64 + 8 + entry.head_bytes().len() as u64;
         // The file may belong to a newer entry by now.
-        if bytes.len() as u64 != start as u64 + entry.len() {
-            return Err(damaged("its length is another one"));
-        }
-        let body = bytes.split_off(start);
+        verify_len(&file, start + entry.len())?;
+        let mut body = Vec::new();
+        file.seek(SeekFrom::Start(start))?;
+        file.take(entry.len()).read_to_end(&mut body)?;
         if xxh3_64(&body) != entry.location().checksum() {
             return Err(damaged("its sum is another one"));
         }
@@ -271,6 +271,9 @@ impl StoreFiles {
             _ => return Err(damaged("its body is nowhere")),
         };
         let inline = if kind == 0 { len } else { 0 };
+        if inline > MAX_INLINE_BYTES as u64 {
+            return Err(damaged("its body is too long for its place"));
+        }
         let expected = ((PREFIX_LEN + 8) as u64 + u64::from(head_len)).checked_add(inline);
         if magic != MAGIC || expected != Some(length) || head_len > MAX_HEAD_BYTES {
             return Err(damaged("its length is another one"));

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use xxhash_rust::xxh3::Xxh3Default;
 
 /// The largest body that is stored in the same file as its head.
-const MAX_INLINE_BYTES: usize = 64 << 10;
+pub(super) const MAX_INLINE_BYTES: usize = 64 << 10;
 
 /// A response that is being written to the store. Dropping the writer before
 /// [`commit`](EntryWriter::commit) discards it.

@@ -6,10 +6,12 @@ use crate::args::headings;
 use crate::input::{LineLimit, check_not_output, name, open_raw, open_whole_lines};
 use crate::pipeline;
 use anyhow::{Context, Result, bail};
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use umbel::file::{self, Placing};
+use umbel::file::fields::read_with_sum;
+use umbel::file::{self, FormatError, Placing};
 use umbel::hash::KeyRing;
 use umbel::kind::Category;
 use umbel::space_code::private::{HashedKey, Message, PublicShape, Universe, is_message, public_seed};
@@ -17,6 +19,9 @@ use umbel::{AnyCount, Error};
 
 /// The largest file that is read as a message: an answer for ten million keys.
 const MAX_MESSAGE_BYTES: u64 = 1 << 30;
+
+/// The largest file that is read before its checksum is verified.
+const MAX_UNVERIFIED_BYTES: u64 = 1 << 20;
 
 /// Where a message goes.
 #[derive(clap::Args)]
@@ -53,18 +58,36 @@ pub fn read_message(path: &Path) -> Result<Option<Message>> {
     let name = name(path);
     let failed = || format!("cannot read {name}");
     let mut bytes = Vec::new();
-    let mut file = open_raw(path)?.take(MAX_MESSAGE_BYTES);
+    let mut file = open_raw(path)?;
     file.by_ref().take(8).read_to_end(&mut bytes).with_context(failed)?;
     if !is_message(&bytes) {
         return Ok(None);
     }
-    file.read_to_end(&mut bytes).with_context(failed)?;
+    // The length of a sparse file costs nothing, so the checksum of a long one is verified first.
+    if file.metadata().with_context(failed)?.len() > MAX_UNVERIFIED_BYTES {
+        file.seek_relative(-8).with_context(failed)?;
+        bytes = read_long(&mut file).with_context(failed)?;
+    } else {
+        file.take(MAX_MESSAGE_BYTES - 8).read_to_end(&mut bytes).with_context(failed)?;
+    }
     let message = Message::from_bytes(&bytes).map_err(|error| match error {
         // The library has bytes without a name, and would call them a filter.
         Error::Format { problem, .. } => anyhow::Error::new(problem),
         other => other.into(),
     });
     message.map(Some).with_context(|| format!("cannot use {name}"))
+}
+
+/// Reads the rest of a regular file after verifying its checksum.
+fn read_long(file: &mut File) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len().saturating_sub(file.stream_position()?).min(MAX_MESSAGE_BYTES);
+    match read_with_sum(file, 0, length)? {
+        Some(bytes) => Ok(bytes),
+        None => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            FormatError::Damaged { part: "the message".into() },
+        )),
+    }
 }
 
 /// Loads a multiset that others may ask for counts: its hash has no secret.
