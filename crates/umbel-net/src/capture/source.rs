@@ -139,17 +139,15 @@ impl<'r> Source<'r> {
             self.buffer.reserve_exact(size - self.buffer.len());
             self.buffer.resize(size, 0);
         }
-        let got = loop {
-            match self.input.read(&mut self.buffer[self.ready.end..]) {
-                Err(error) => match error.kind() {
-                    ErrorKind::UnexpectedEof => break self.end(Ended::Early),
-                    // The decoder reports these kinds; the system does not.
-                    ErrorKind::InvalidData | ErrorKind::InvalidInput => break self.end(Ended::Corrupt),
-                    _ => return Err(error),
-                },
-                Ok(0) => break self.end(Ended::Here),
-                Ok(got) => break got,
-            }
+        let got = match self.input.read(&mut self.buffer[self.ready.end..]) {
+            Err(error) => match error.kind() {
+                ErrorKind::UnexpectedEof => self.end(Ended::Early),
+                // The decoder reports these kinds; the system does not.
+                ErrorKind::InvalidData | ErrorKind::InvalidInput => self.end(Ended::Corrupt),
+                _ => return Err(error),
+            },
+            Ok(0) => self.end(Ended::Here),
+            Ok(got) => got,
         };
         self.ready.end += got;
         Ok(got > 0)
