@@ -42,7 +42,7 @@ impl Any {
                 return Err(umbel::Error::OutOfMemory { bytes: bytes as u64 });
             }
         }
-        Ok(Any { stored, charge: charge })
+        Ok(Any { stored, charge })
     }
 
     /// Returns the structure.
