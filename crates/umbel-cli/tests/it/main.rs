@@ -83,6 +83,7 @@ mod secrets;
 mod shaping;
 mod shortened;
 mod similar;
+mod sparse;
 mod spell;
 mod streaming;
 mod table;
