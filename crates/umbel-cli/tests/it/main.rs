@@ -89,6 +89,7 @@ mod shaping;
 mod short_reads;
 mod shortened;
 mod similar;
+mod sparse;
 mod spell;
 mod streaming;
 mod supply_chain;
