@@ -7,9 +7,8 @@
 //!
 //! As root, the test moves into a network namespace of its own, in which every server has an address
 //! in 127.0.0.0/8 and rules that drop packets cut a server off. Otherwise partitions are left out,
-//! and the test reports it. `FAULTS_SECONDS=3600 cargo test -p umbel-redis --test it faults:: --
-//! --nocapture` continues for an hour, with all servers that are found; `FAULTS_SEED` repeats the
-//! choices of a run.
+//! and the test reports it. `fuzz/soak HOURS cluster` goes on for hours, with all servers that are
+//! found; `FAULTS_SEED` repeats the choices of a run.
 
 mod ledger;
 mod nodes;
@@ -48,32 +47,44 @@ fn number(name: &str) -> Option<u64> {
 
 #[test]
 fn acknowledged_items_survive_kills_partitions_and_moving_slots() {
+    let name = "faults::acknowledged_items_survive_kills_partitions_and_moving_slots";
+    in_namespace(name, |can_cut| drop(check(&servers()[0], can_cut, 4, Duration::ZERO)));
+}
+
+#[test]
+#[ignore = "runs for as long as `fuzz/soak` asks"]
+fn soak_cluster() {
+    in_namespace("faults::soak_cluster", |can_cut| {
+        let seconds = number("UMBEL_SOAK_SECONDS").expect("UMBEL_SOAK_SECONDS, which fuzz/soak sets");
+        let (mut asked, mut faults) = (0, 0);
+        for program in servers() {
+            let time = Duration::from_secs(seconds / servers().len() as u64);
+            let (questions, rounds) = check(program, can_cut, 1, time);
+            (asked, faults) = (asked + questions, faults + rounds);
+        }
+        println!("soak: executions={asked} faults={faults}");
+    });
+}
+
+/// Calls `check` with whether servers can be cut off: in a namespace of its own if possible, where
+/// the test of this name runs again.
+fn in_namespace(name: &str, check: fn(bool)) {
     if std::env::var_os(INSIDE).is_some() {
-        return check_programs(true);
+        return check(true);
     }
     let probe = Command::new("unshare").args(["--net", "sh", "-c", NAMESPACE, "true"]).output();
     if !probe.is_ok_and(|probe| probe.status.success()) {
         eprintln!("partitions are not tested: they need root, `unshare`, `ip` and `nft`");
-        return check_programs(false);
+        return check(false);
     }
     // What has to be fetched is fetched out here.
     servers();
     let test = std::env::current_exe().unwrap();
-    let name = "faults::acknowledged_items_survive_kills_partitions_and_moving_slots";
     let mut inside = Command::new("unshare");
-    inside.args(["--net", "sh", "-c", NAMESPACE]).arg(test).args([name, "--exact", "--nocapture"]);
+    inside.args(["--net", "sh", "-c", NAMESPACE]).arg(test);
+    inside.args([name, "--exact", "--nocapture", "--include-ignored"]);
     let status = inside.env(INSIDE, "1").stdin(Stdio::null()).status().unwrap();
     assert!(status.success(), "in a namespace: {status}");
-}
-
-/// Checks the first server for a few rounds, or all of them for the requested time.
-fn check_programs(can_cut: bool) {
-    let Some(seconds) = number("FAULTS_SECONDS") else {
-        return check(&servers()[0], can_cut, 4, Duration::ZERO);
-    };
-    for program in servers() {
-        check(program, can_cut, 1, Duration::from_secs(seconds / servers().len() as u64));
-    }
 }
 
 /// What happens to a server.
@@ -89,8 +100,8 @@ enum Fault {
     CutOff,
 }
 
-/// Injects faults for this many rounds and this long.
-fn check(program: &Path, can_cut: bool, rounds: u64, time: Duration) {
+/// Injects faults for this many rounds and this long. Returns the number of questions and of rounds.
+fn check(program: &Path, can_cut: bool, rounds: u64, time: Duration) -> (u64, u64) {
     let (start, seed) = (Instant::now(), number("FAULTS_SEED").unwrap_or(1));
     let faults = match can_cut {
         true => &[Fault::Kill, Fault::CutOff, Fault::Stop, Fault::Restart][..],
@@ -148,6 +159,7 @@ fn check(program: &Path, can_cut: bool, rounds: u64, time: Duration) {
         "{acknowledged} items, {asked} asked for"
     );
     assert!(moved > 0 && takeovers > 0, "{moved} slots moved, {takeovers} takeovers");
+    (asked, round)
 }
 
 /// Runs a function when it is dropped.
