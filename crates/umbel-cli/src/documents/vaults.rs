@@ -5,7 +5,7 @@ use crate::filters::LockArgs;
 use crate::report::printable;
 use crate::terminal::exit::{FAILED, NOT_FOUND};
 use crate::terminal::output;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -23,6 +23,16 @@ const MAX_SIMILAR_NAMES: usize = 5;
 pub fn start_changes<'a>(vault: &'a Vault, folder: &Path, lock: LockArgs) -> Result<Changes<'a>> {
     let lock = lock.lock(&Vault::header_path(folder))?;
     Ok(vault.changes_under(lock.into_file())?)
+}
+
+/// Completes the list of documents after changes, which are in effect even if that fails.
+pub fn finish_changes(changes: Changes<'_>, folder: &Path) -> Result<()> {
+    changes.finish().with_context(|| {
+        format!(
+            "done, but the list of documents in {} could not be completed, as the next change will",
+            folder.display()
+        )
+    })
 }
 
 /// Adds a remedy to the error of a missing vault. Returns other errors unchanged.

@@ -94,9 +94,6 @@ fn remove_outputs(shell: &Shell, example: &str) {
     if example.contains("vault add secrets diary.txt") {
         fs::remove_dir_all(shell.path("secrets")).expect("a vault");
     }
-    if example.contains("vault copy secrets renewed") {
-        let _ = fs::remove_dir_all(shell.path("renewed"));
-    }
 }
 
 #[test]

@@ -36,8 +36,8 @@ printf 'evil.example\n' > phishing.txt
 printf 'http://www.evil.example/page\n' > visited.txt
 printf 'a long enough passphrase\n' > pass.txt
 chmod 600 pass.txt
-cp -p pass.txt old.txt
-cp -p pass.txt new.txt
+cp -p pass.txt old
+cp -p pass.txt new
 printf '192.0.2.7\n' | tee drop.txt > clients.txt
 printf 'GET\n' > signatures.txt
 printf '474554\n' > magic.hex
@@ -72,7 +72,7 @@ umbel url build phishing.txt -o bad.urls
 umbel vault init --memory 16MiB --passphrase-file pass.txt secrets
 umbel vault add --passphrase-file pass.txt secrets diary.txt letters
 umbel net record capture.pcap -o store
-for copy in r1 inside outside attack all; do cp capture.pcap $copy.pcap; done
+for copy in r1 in out attack all; do cp capture.pcap $copy.pcap; done
 printf 'R1 R2\nR2 R3\nR3 R4\nNAT R1\n' > net.txt
 for router in R1 R2 R3 R4; do umbel net trace record --router $router -o spie r1.pcap; done
 mkdir -p home/.local/share/bash-completion/completions home/.config/fish/completions

@@ -5,7 +5,7 @@
 //! the tests named `soak` for as long as it is told.
 
 use crate::shell::{Process, Shell};
-use crate::writers::{Fault, READERS, Random, Soak, Trial, WITH_SERVERS, WRITERS, WRITING_OPTIONS, shim};
+use crate::writers::{ELSEWHERE, Fault, READERS, Random, Soak, Trial, WRITERS, WRITING_OPTIONS, shim};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -203,7 +203,7 @@ fn commands(shell: &Shell) -> BTreeSet<String> {
 fn every_command_that_writes_is_in_the_table() {
     let shell = Shell::new();
     let writers: BTreeSet<&str> =
-        WRITERS.iter().map(|writer| writer.command).chain(WITH_SERVERS.iter().copied()).collect();
+        WRITERS.iter().map(|writer| writer.command).chain(ELSEWHERE.iter().copied()).collect();
     let readers: BTreeSet<&str> = READERS.iter().copied().collect();
     assert!(writers.is_disjoint(&readers));
     let known: BTreeSet<String> = writers.union(&readers).map(|name| (*name).to_string()).collect();

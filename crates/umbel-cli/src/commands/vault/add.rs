@@ -2,7 +2,7 @@
 
 use crate::args::headings;
 use crate::documents::passphrases::PassphraseArgs;
-use crate::documents::vaults::{document_json, start_changes};
+use crate::documents::vaults::{document_json, finish_changes, start_changes};
 use crate::filters::LockArgs;
 use crate::input::{CountedReader, is_stdin, name, open_raw, total_len};
 use crate::report::{printable, size};
@@ -103,7 +103,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     progress.finish();
-    addition.changes.finish()?;
+    finish_changes(addition.changes, &args.vault)?;
     args.secret.remember(&vault)?;
     if !args.json && io::stderr().is_terminal() {
         output::message(format_args!("added: {}, of {}", addition.count, size(addition.bytes)));

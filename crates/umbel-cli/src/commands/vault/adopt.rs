@@ -1,7 +1,7 @@
 //! `umbel vault adopt`: takes documents into the list of a vault.
 
 use crate::documents::passphrases::PassphraseArgs;
-use crate::documents::vaults::{find_documents, start_changes};
+use crate::documents::vaults::{find_documents, finish_changes, start_changes};
 use crate::filters::LockArgs;
 use crate::report::printable;
 use crate::terminal::output;
@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Err(code) => return Ok(code),
     };
     let entries = changes.adopt(&ids)?;
-    changes.finish()?;
+    finish_changes(changes, &args.vault)?;
     args.secret.remember(&vault)?;
     let lines: String = entries.iter().map(|entry| format!("{}\n", printable(&entry.head.name))).collect();
     output::bytes(lines.as_bytes())?;

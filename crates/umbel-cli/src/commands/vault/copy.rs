@@ -14,11 +14,12 @@ use umbel_text::vault::{Options, Vault};
 ///
 /// Every document is verified and encrypted again, so that nobody can read the copy with the key or
 /// the passphrase of the old vault. A damaged document is reported, and the others are copied.
-/// Remove the old vault when the copy is complete: its documents are as safe as its passphrase.
+/// Remove the old vault when the copy is complete: its documents are as safe as its passphrase. A
+/// copy that was interrupted is not continued: remove it, and start again.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel vault copy secrets renewed
-  umbel vault copy secrets renewed --passphrase-file old.txt --new-passphrase-file new.txt
+  umbel vault copy secrets fresh --passphrase-file old --new-passphrase-file new
 
 Exit codes: 0 all documents were copied, 2 an error occurred.")]
 pub struct Args {

@@ -2,7 +2,7 @@
 
 use crate::args::headings;
 use crate::documents::passphrases::{PassphraseArgs, choose_passphrase};
-use crate::documents::vaults::start_changes;
+use crate::documents::vaults::{finish_changes, start_changes};
 use crate::filters::LockArgs;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel vault passphrase secrets
-  umbel vault passphrase secrets --passphrase-file old.txt --new-passphrase-file new.txt
+  umbel vault passphrase secrets --passphrase-file old --new-passphrase-file new
 
 Exit codes: 0 the new passphrase is in effect, 2 an error occurred, and the old one is.")]
 pub struct Args {
@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let passphrase = choose_passphrase(&args.new_passphrase_file, &prompt)?;
     let mut changes = start_changes(&vault, &args.vault, args.lock)?;
     changes.set_passphrase(&passphrase)?;
-    changes.finish()?;
+    finish_changes(changes, &args.vault)?;
     args.secret.remember(&vault)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! `umbel vault remove`: removes documents from a vault.
 
 use crate::documents::passphrases::PassphraseArgs;
-use crate::documents::vaults::{find_documents, start_changes};
+use crate::documents::vaults::{find_documents, finish_changes, start_changes};
 use crate::filters::LockArgs;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     ids.sort_unstable();
     ids.dedup();
     changes.remove(&ids)?;
-    changes.finish()?;
+    finish_changes(changes, &args.vault)?;
     args.secret.remember(&vault)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,6 +13,11 @@ const VAULT_CONTENTS: &str = "umbel vault check --passphrase-file phrase v > /de
         echo $name: $(umbel vault get --passphrase-file phrase v $name 2> /dev/null)
     done";
 
+/// Tries both passphrases of a vault.
+const VAULT_PASSPHRASES: &str = "for phrase in phrase phrase2; do
+        umbel vault list --passphrase-file $phrase v > /dev/null 2>&1; echo $phrase $?
+    done";
+
 /// Builds a filter with a secret, if there is one, and looks up the lines in it.
 const CHECK_KEY: &str = "test ! -e k || umbel build --hash keyed --key-file k -f -o ../keyed.$$ lines
     test ! -e k || umbel check -c --key-file k ../keyed.$$ lines
@@ -125,6 +130,12 @@ pub const WRITERS: &[Writer] = &[
         "vault remove --passphrase-file phrase v docs/a",
         Lines(VAULT_CONTENTS),
     ),
+    Writer::new(
+        "vault passphrase",
+        VAULT,
+        "vault passphrase v --passphrase-file phrase --new-passphrase-file phrase2",
+        Output(VAULT_PASSPHRASES),
+    ),
     Writer::new("vault get", VAULT, "vault get --passphrase-file phrase v docs/a -o got", Files),
     Writer::new("net record", "", "net record --seed 1 c.pcap -o s", Files),
     Writer::new(
@@ -155,8 +166,9 @@ pub const WRITERS: &[Writer] = &[
     Writer::new("man", "mkdir man; echo old > man/umbel.1", "man --dir man", EachFile),
 ];
 
-/// Commands that write files, but are tried with servers elsewhere: `proxy.rs` and `remote.rs`.
-pub const WITH_SERVERS: &[&str] = &["proxy", "pull"];
+/// Commands that write files, but are tried elsewhere: with servers in `proxy.rs` and `remote.rs`, and
+/// in `vault_changes.rs`, since ids are random and a copy is made in a new directory.
+pub const ELSEWHERE: &[&str] = &["proxy", "pull", "vault adopt", "vault copy"];
 
 /// Commands that write no file.
 pub const READERS: &[&str] = &[
