@@ -41,7 +41,7 @@ cp -p pass.txt new
 printf '192.0.2.7\n' | tee drop.txt > clients.txt
 printf 'GET\n' > signatures.txt
 printf '474554\n' > magic.hex
-printf 'R1 R2\nR2 R3\nR3 R1\nR3 R4\n' > net.txt
+printf 'R1 R2\nR2 R3\nR3 R1\nR3 R4\n' | tee net > net.txt
 printf '<graphml><graph><node id="a"/><node id="b"/><edge source="a" target="b"/></graph></graphml>' > net.graphml
 
 umbel build -n 1000 -o june.umbel june.txt
@@ -73,6 +73,6 @@ umbel vault init --memory 16MiB --passphrase-file pass.txt secrets
 umbel vault add --passphrase-file pass.txt secrets diary.txt letters
 umbel net record capture.pcap -o store
 for copy in r1 in out attack all; do cp capture.pcap $copy.pcap; done
-printf 'R1 R2\nR2 R3\nR3 R4\nNAT R1\n' > net.txt
+printf 'R1 R2\nR2 R3\nR3 R4\nNAT R1\n' | tee net > net.txt
 for router in R1 R2 R3 R4; do umbel net trace record --router $router -o spie r1.pcap; done
 mkdir -p home/.local/share/bash-completion/completions home/.config/fish/completions

@@ -395,7 +395,11 @@ mod tests {
                 format!("<script><!--<script></{long}--></script>"),
                 format!("<x{long}></x{long}>"),
             ];
+            // In a title or a script, only what may be the name of an end tag is a part; the rest is
+            // text, which is not held back.
+            let is_name = part.bytes().all(|byte| byte.is_ascii_alphabetic());
             for page in parts {
+                let is_text = !is_name && (page.starts_with("<title>") || page.starts_with("<script>"));
                 let page = format!("before<b>{page}<i>after</i> the end");
                 for length in [page.len(), 1 << 10] {
                     let mut trim = Trim::new(MAX_ATTRIBUTES);
@@ -405,7 +409,8 @@ mod tests {
                     }
                     let trimmed: Vec<String> = pieces.map(|piece| trim.piece(&piece)).collect();
                     let start: String = page.chars().take(30).collect();
-                    assert!(trimmed.concat().len() < page.len() - MAX_PART_BYTES / 2, "{start}");
+                    let is_cut = trimmed.concat().len() < page.len() - MAX_PART_BYTES / 2;
+                    assert!(is_cut || is_text, "{start}");
                     let texts = |pieces: &[String]| {
                         let visible = |(text, tag): (String, Option<Tag>)| {
                             (text.len() < 1000).then_some((text, tag.is_some()))

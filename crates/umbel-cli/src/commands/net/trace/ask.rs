@@ -34,10 +34,10 @@ use umbel_text::near_names::near_names;
 /// forwarded the packet, 2 after an error, or if a page is damaged.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  umbel net trace ask spie --packet attack.pcap --topology net.txt --at R4
-  umbel net trace ask spie --packet all.pcap --number 17 --topology net.txt --at R4
-  umbel net trace ask spie --packet r1.pcap --topology net.txt --at R4 --within 5m
-  umbel net trace ask spie --packet r1.pcap --topology net.txt --at R4 --json")]
+  umbel net trace ask spie --packet attack.pcap --topology net --at R4
+  umbel net trace ask spie --packet all.pcap --number 17 --topology net --at R4
+  umbel net trace ask spie --packet r1.pcap --topology net --at R4 --within 5m
+  umbel net trace ask spie --packet r1.pcap --topology net --at R4 --json")]
 pub struct Args {
     /// Directory of the store
     #[arg(value_name = "STORE")]
