@@ -417,7 +417,7 @@ mod tests {
                         };
                         seen(pieces).into_iter().map(visible).collect::<Vec<_>>()
                     };
-                    assert_eq!(texts(&trimmed), texts(&[page.clone()]), "{start}");
+                    assert_eq!(texts(&trimmed), texts(std::slice::from_ref(&page)), "{start}");
                 }
             }
         }
