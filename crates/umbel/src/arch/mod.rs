@@ -23,6 +23,8 @@ mod x86;
 use crate::memory::CacheLine;
 use portable::Portable;
 use std::fmt;
+#[cfg(debug_assertions)]
+use std::sync::OnceLock;
 
 /// An instruction set this processor is known to have.
 ///
@@ -100,6 +102,10 @@ impl Level {
     /// Returns the best instruction set of this processor. The standard library caches the
     /// detection.
     pub fn detect() -> Level {
+        #[cfg(debug_assertions)]
+        if portable_is_forced() {
+            return Level::PORTABLE;
+        }
         #[cfg(target_arch = "x86_64")]
         {
             if x86::has_avx512() {
@@ -141,6 +147,14 @@ impl Level {
             Isa::Avx512 => unsafe { x86::run_avx512(kernel) },
         }
     }
+}
+
+/// Returns whether `UMBEL_PORTABLE` asks for the portable kernels, so that the tests can run without
+/// SIMD on any machine. Release builds do not look.
+#[cfg(debug_assertions)]
+fn portable_is_forced() -> bool {
+    static FORCED: OnceLock<bool> = OnceLock::new();
+    *FORCED.get_or_init(|| std::env::var_os("UMBEL_PORTABLE").is_some())
 }
 
 impl fmt::Display for Level {

@@ -88,3 +88,33 @@ fn strings() {
         }
     }
 }
+
+/// The environment variable for which [`Level::detect`] returns the portable level.
+const PORTABLE: &str = "UMBEL_PORTABLE";
+
+#[test]
+fn the_portable_level_can_be_forced() {
+    if std::env::var_os(PORTABLE).is_some() {
+        assert_eq!(Level::detect(), Level::PORTABLE);
+        println!("portable as it should be");
+    }
+}
+
+/// The golden files, the worked examples, and every kind against an exact set. `fuzz/sanitize` runs
+/// all tests so.
+#[test]
+fn the_promises_hold_without_simd() {
+    let portable = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "levels::the_portable_level",
+            "format::",
+            "worked_examples::",
+            "no_false_negatives::",
+            "--nocapture",
+        ])
+        .env(PORTABLE, "1")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&portable.stdout);
+    assert!(portable.status.success() && printed.contains("portable as it should be"), "{printed}");
+}
