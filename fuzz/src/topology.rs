@@ -21,7 +21,7 @@ pub fn run(bytes: &[u8]) {
     // An edge list has no names with spaces, or that look like a comment or like XML.
     let plain =
         |name: &&str| !name.contains(char::is_whitespace) && !name.starts_with(['#', '<', '\u{feff}']);
-    if names.iter().all(|name| plain(&name)) {
+    if names.iter().all(plain) {
         let again = Graph::parse(edge_list(&graph).as_bytes()).expect("an edge list");
         for node in 0..graph.len() {
             assert_eq!(graph.name(node), again.name(node));
