@@ -88,11 +88,11 @@ use crate::{
 use kernels::{ContainsDigest, Count, InsertTile, Inserted, RemoveOne};
 use slots::{OCCUPIED, SHIFTED, Slots};
 use sorted::Builder;
-use std::ops::Range;
 
 /// The number of blocks without an unshifted slot that a lookup passes in a mapped file before all
 /// of the file is checked. At a load of 90 %, that many follow each other with a probability below
 /// 1e-18; at 95 %, below 1e-4.
+#[cfg(feature = "mmap")]
 const MAX_STRETCH: usize = 128;
 
 /// The remedy for a full filter.
@@ -190,7 +190,8 @@ impl Quotient {
     /// Returns whether lookups in `range`, one of the parts of `part` words in which a file is
     /// verified, take much longer than in a filter of random fingerprints. Then the whole filter
     /// must be checked, since it is either damaged or full of copies of one key.
-    pub(crate) fn is_crowded(&self, range: Range<usize>, part: usize) -> bool {
+    #[cfg(feature = "mmap")]
+    pub(crate) fn is_crowded(&self, range: std::ops::Range<usize>, part: usize) -> bool {
         // Half of a part, so that a stretch over several parts is noticed in one of them.
         let most = MAX_STRETCH.min(part / self.slots.block_words() as usize / 2);
         self.slots.is_crowded(self.words.words(), range, most)

@@ -297,6 +297,7 @@ impl Slots {
     /// blocks in a row have no slot at which a search could start or end, or a run goes on in slots
     /// that are not shifted. Only a very frequent key does the former to an intact filter, and
     /// nothing does the latter. Skips blocks with metadata outside the range.
+    #[cfg(feature = "mmap")]
     pub fn is_crowded(&self, words: &[u64], range: Range<usize>, most: usize) -> bool {
         let size = self.block_words() as usize;
         let blocks = range.start.div_ceil(size) as u64..self.all() / BLOCK;
