@@ -58,7 +58,7 @@ const OVERRIDES: [HeaderName; 14] = [
 /// the header is not part of the key, that response must not be stored for others (cache
 /// poisoning).
 pub(crate) fn has_override(headers: &HeaderMap) -> bool {
-    // Most headers are told apart by their first letter.
+    // Most headers differ in their first letter.
     headers.keys().any(|name| name.as_str().starts_with(['f', 'x']) && OVERRIDES.contains(name))
 }
 

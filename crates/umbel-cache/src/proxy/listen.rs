@@ -203,7 +203,7 @@ impl Acceptor {
         }
     }
 
-    /// Sends a client the response that there is no place for it.
+    /// Sends a client the response that all places are taken.
     fn turn_away(&self, stream: TcpStream, remote: SocketAddr) {
         let ip = remote.ip();
         self.service.counters.turned_away.increment();

@@ -196,7 +196,7 @@ impl Service {
         closing(self.refuse(StatusCode::BAD_REQUEST, format_args!("the request is ambiguous: {fault}")))
     }
 
-    /// Returns the response to a request for which there is no place.
+    /// Returns the response to a request when all places are taken.
     pub fn turn_away(&self, why: impl fmt::Display) -> Response<Body> {
         self.counters.turned_away.increment();
         let mut response = text_response(StatusCode::SERVICE_UNAVAILABLE, why);

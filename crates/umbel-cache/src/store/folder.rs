@@ -1,7 +1,7 @@
 //! The folder of the store: it belongs to one process, only a folder that was created for a store
 //! is used as one, and other users have no access to it.
 //!
-//! Nothing in the folder is reached through a symbolic link: whoever could place one would choose
+//! Nothing in the folder is reached through a symbolic link: a user who could place one would choose
 //! the files that the store deletes. The path of the folder itself may have links.
 
 use crate::error::{Error, Result};

@@ -211,7 +211,7 @@ fn huge_summaries_are_refused_before_they_take_memory() {
     let mut bomb = Vec::from(*b"UMSU\x01\x02");
     bomb.extend([0; 24]);
     bomb.extend((1u32 << 31).to_le_bytes());
-    // Enough bytes for a ratio of 64, which are no compressed data.
+    // Enough bytes for a ratio of 64, although they are not compressed data.
     bomb.resize(bomb.len() + (1 << 22), 0xee);
     bomb.extend(umbel::file::fields::sum(&bomb).to_le_bytes());
     for (bytes, why) in [
