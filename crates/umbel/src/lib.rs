@@ -230,6 +230,8 @@ pub mod internals {
     #[cfg(feature = "files")]
     pub mod file_lock;
     pub mod hex;
+    #[cfg(all(unix, feature = "files", feature = "secrets"))]
+    pub mod key_file;
     pub mod sync;
 
     pub use crate::algebra::Algebra;

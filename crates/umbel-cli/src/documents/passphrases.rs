@@ -2,13 +2,14 @@
 
 use super::vaults::explain_missing;
 use crate::args::{headings, number};
-use crate::input::{check_private, is_stdin, name, open_raw};
+use crate::input::{is_stdin, name, open_raw};
 use crate::terminal::{output, prompt};
 use anyhow::{Context, Result, anyhow, bail};
 use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use umbel::file::{self, Placing};
+use umbel::internals::key_file;
 use umbel_text::Error;
 use umbel_text::vault::{Passphrase, State, Vault};
 use zeroize::Zeroizing;
@@ -161,7 +162,7 @@ fn read_passphrase(path: &Path) -> Result<Passphrase> {
     if bytes.is_empty() {
         bail!("the first line of {called} is empty, and not a passphrase");
     }
-    check_private(&found, "passphrase file", &called)?;
+    key_file::check_private(&found, "passphrase file", &called)?;
     as_passphrase(bytes)
 }
 

@@ -1,17 +1,15 @@
 //! Secrets of keyed and sealed hashes, and the key files that hold them.
 
 use crate::args::headings;
-use crate::input::check_private;
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use umbel::Hasher;
 use umbel::file::{self, Placing};
 use umbel::hash::{KeyRing, Strength};
-use umbel::internals::hex;
+use umbel::internals::{hex, key_file};
 use zeroize::Zeroizing;
 
 /// The secrets that open filters.
@@ -57,43 +55,9 @@ impl Secrets {
     }
 }
 
-/// The first word of a key file, before the strength and the secret in hexadecimal.
-const KEY_FILE_MARK: &str = "umbel-key";
-
 /// Reads the secret in a key file.
 pub fn read_key(path: &Path) -> Result<Hasher> {
-    let name = path.display();
-    let failed = |doing: &str| format!("cannot {doing} the key file {name}");
-    let file = File::open(path).with_context(|| failed("open"))?;
-    let found = file.metadata().with_context(|| failed("examine"))?;
-    let mut text = Zeroizing::new(Vec::with_capacity(1024));
-    file.take(1024).read_to_end(&mut text).with_context(|| failed("read"))?;
-    let secret =
-        parse_key(&text).with_context(|| format!("{name} is not a key file: `umbel key new` makes one"))?;
-    // Only now that it is known to be a key file: users should not change the permissions of other
-    // files.
-    check_private(&found, "key file", &name.to_string())?;
-    Ok(secret)
-}
-
-fn parse_key(text: &[u8]) -> Option<Hasher> {
-    // 32 raw bytes, as `head -c 32 /dev/urandom` makes them and other programs store them.
-    if !text.starts_with(KEY_FILE_MARK.as_bytes())
-        && let Ok(secret) = <[u8; 32]>::try_from(text)
-    {
-        return Some(Hasher::sealed(secret));
-    }
-    let tokens: Vec<&str> = str::from_utf8(text).ok()?.split_ascii_whitespace().collect();
-    let [KEY_FILE_MARK, strength, secret] = tokens[..] else { return None };
-    match strength.parse().ok()? {
-        Strength::Keyed => decode(secret).map(|secret| Hasher::keyed(*secret)),
-        Strength::Sealed => decode(secret).map(|secret| Hasher::sealed(*secret)),
-        _ => None,
-    }
-}
-
-fn decode<const N: usize>(text: &str) -> Option<Zeroizing<[u8; N]>> {
-    hex::decode_array(text.as_bytes()).map(Zeroizing::new)
+    Ok(key_file::read(path)?)
 }
 
 /// Returns the default path of a filter's key file: its own path and `.key`.
@@ -119,7 +83,7 @@ impl NewKey {
             let digits = Zeroizing::new(hex::encode(secret));
             // Long enough not to grow, which would leave a copy behind.
             let mut contents = Zeroizing::new(String::with_capacity(128));
-            *contents += &format!("{KEY_FILE_MARK} {strength} ");
+            *contents += &format!("{} {strength} ", key_file::MARK);
             *contents += &digits;
             *contents += "\n";
             contents

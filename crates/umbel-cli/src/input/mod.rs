@@ -16,7 +16,6 @@ mod keys;
 mod line_limit;
 mod pairs;
 mod records;
-mod secret_file;
 mod source;
 
 pub use blocks::{Block, Blocks};
@@ -24,7 +23,6 @@ pub use keys::KeyedInputArgs;
 pub use line_limit::{LineLimit, LongLine, max_line_hint, read_failed};
 pub use pairs::PairArgs;
 pub use records::{OutputLines, Records, Scratch, Skipped};
-pub use secret_file::check_private;
 pub use source::{
     CountedReader, check_not_output, check_not_stdout, check_not_swapped, explain_swapped, is_filter,
     is_output_file, is_stdin, may_wait, name, open_bytes, open_list, open_raw, plain_name, read_whole,
