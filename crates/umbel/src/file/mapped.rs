@@ -294,6 +294,33 @@ impl Mapped<Stored> {
     }
 }
 
+impl Mapped<Stored> {
+    /// Checks all parts that have not been checked yet, and returns the structure for operations
+    /// that read all of it, such as [`Stored::stats`] or a union with another. It reads the file in
+    /// place.
+    ///
+    /// ```
+    /// use umbel::hash::KeyRing;
+    /// use umbel::{BloomFilter, file};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("fruit.umbel");
+    /// BloomFilter::from_keys(["apple", "pear"], 0.001)?.save(&path)?;
+    /// let fruit = file::map(&path, &KeyRing::new())?;
+    /// assert_eq!(fruit.verified()?.inserted(), Some(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If any part of the file is damaged.
+    pub fn verified(&self) -> Result<&Stored> {
+        self.check_all()?;
+        let contents = self.contents.get_or_init(|| self.filter.check_contents());
+        contents.clone().map_err(|error| Error::from(error).at(&self.path))?;
+        Ok(&self.filter)
+    }
+}
+
 impl<F: Filter> Mapped<F> {
     /// Returns whether `key` may be a member.
     ///
@@ -402,7 +429,7 @@ impl<F> Mapped<F> {
     where
         F: Storable,
     {
-        (0..self.header.sums.len()).try_for_each(|index| self.check(index))?;
+        self.check_all()?;
         self.filter.check_contents().map_err(|error| Error::from(error).at(&self.path))?;
         let embedded_key = self.header.embedded_key.is_some();
         Ok(Loaded { filter: ReadOnly(F::from_stored(self.filter)?), meta: self.header.meta, embedded_key })
@@ -508,10 +535,16 @@ impl<F> Mapped<F> {
         let Stored::Count(counts) = &self.filter else {
             return Err(Error::parameter("kind", self.filter.kind(), "a multiset"));
         };
-        if self.unchecked.load(Relaxed) > 0 {
-            (0..self.header.sums.len()).try_for_each(|index| self.check(index))?;
-        }
+        self.check_all()?;
         Ok(counts)
+    }
+
+    /// Checks all chunks that have not been checked yet.
+    fn check_all(&self) -> Result<()> {
+        if self.unchecked.load(Relaxed) == 0 {
+            return Ok(());
+        }
+        (0..self.header.sums.len()).try_for_each(|index| self.check(index))
     }
 
     /// Hashes keys tile by tile, and checks the parts that each key touches before `ask` looks them
@@ -567,6 +600,7 @@ impl<F> Mapped<F> {
         }
         Ok(())
     }
+
     /// Checks the whole file if the contents of an intact chunk would make lookups slow.
     fn check_crowded(&self, index: usize) -> Result<(), FormatError> {
         let Stored::Set(AnyFilter::Quotient(filter)) = &self.filter else { return Ok(()) };
