@@ -246,8 +246,32 @@ impl Hasher {
     /// Returns the digests of many keys in order, faster than one by one.
     pub fn digest_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Digest> {
         let mut digests = vec![Digest::default(); keys.len()];
-        tile::hash(Level::detect(), keys, 0, self, &mut digests);
+        self.digest_batch_into(keys, 0, &mut digests);
         digests
+    }
+
+    /// Hashes as many consecutive keys as there are elements in `digests`, beginning with key
+    /// `start`, for callers that process a large batch piece by piece.
+    ///
+    /// ```
+    /// use umbel::{Digest, Hasher};
+    /// let (hasher, keys) = (Hasher::default(), ["apple", "pear", "plum"]);
+    /// let mut digests = [Digest::default(); 2];
+    /// hasher.digest_batch_into(&keys, 1, &mut digests);
+    /// assert_eq!(digests, hasher.digest_batch(&keys)[1..]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the batch has fewer keys.
+    pub fn digest_batch_into<B: Batch + ?Sized>(&self, keys: &B, start: usize, digests: &mut [Digest]) {
+        assert!(
+            keys.len().checked_sub(start).is_some_and(|rest| digests.len() <= rest),
+            "the batch has {} keys, too few for {} digests from key {start} on",
+            keys.len(),
+            digests.len()
+        );
+        tile::hash(Level::detect(), keys, start, self, digests);
     }
 }
 
