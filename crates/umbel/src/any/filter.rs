@@ -313,6 +313,42 @@ impl AnyFilter {
         both!(&mut *self, other, a, b => Algebra::intersect(a, b), else Err(self.cannot_combine(other)))
     }
 
+    /// Returns whether the two filters are of the same kind, shape and hash, and all their cells are
+    /// equal. Then they give the same answer to every key.
+    ///
+    /// ```
+    /// use umbel::{AnyFilter, Kind, Spec};
+    /// let mut fruit = AnyFilter::build(Kind::Blocked, &Spec::new(100, 0.01)?)?;
+    /// let mut nuts = fruit.try_clone_empty()?;
+    /// assert!(fruit.has_same_cells(&nuts));
+    /// nuts.insert("hazel")?;
+    /// assert!(!fruit.has_same_cells(&nuts) && fruit.is_subset(&nuts)? && !nuts.is_subset(&fruit)?);
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn has_same_cells(&self, other: &AnyFilter) -> bool {
+        self.mismatch(other).is_none() && self.words().eq(other.words())
+    }
+
+    /// Returns whether every bit that is set in this filter is set in the other: it is, if the other
+    /// has all keys of this one. If not, this filter certainly has a key that the other has not.
+    ///
+    /// # Errors
+    ///
+    /// If kind, shape, hash or seed differ, or the kind is not an array of bits.
+    pub fn is_subset(&self, other: &AnyFilter) -> Result<bool> {
+        Mismatch::refuse(self.mismatch(other))?;
+        if !matches!(self.kind(), Kind::Standard | Kind::Partitioned | Kind::Blocked) {
+            let why = "only bits tell whether all keys of one are in the other; kinds that can are blocked, standard \
+                       and partitioned";
+            return Err(Error::cannot(self.kind(), "be a subset", why));
+        }
+        Ok(self.words().zip(other.words()).all(|(ours, theirs)| ours & !theirs == 0))
+    }
+
+    fn words(&self) -> impl Iterator<Item = u64> {
+        self.sections().into_iter().flat_map(Words::words).copied()
+    }
+
     /// Estimates how many keys the two sets have in common, with error bounds; `None` if their
     /// union is saturated.
     ///

@@ -1,0 +1,409 @@
+//! `Filter`: sets of every kind.
+
+use super::leaf;
+use super::structure::Structure;
+use crate::answers::{Collected, collect};
+use crate::errors::{Exception, raise};
+use crate::keys::{CHUNK, Column, Columns, Source, for_each};
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use umbel::any::Stored;
+use umbel::internals::Probe;
+use umbel::key::Hashed;
+use umbel::{AnyFilter, Digest, Removed};
+
+/// A set of keys that answers "certainly not" or "probably yes": the base class of all sets.
+#[pyclass(frozen, extends = Structure, subclass, module = "umbel")]
+pub struct Filter;
+
+/// A batch of at least this many keys is processed while other threads run Python code. Detaching
+/// from the interpreter and attaching again costs as much as a few keys, but another thread may keep
+/// the interpreter for its turn of 5 ms.
+const DETACH_FROM: usize = CHUNK / 2;
+
+impl Filter {
+    /// `item in set`.
+    #[inline(always)]
+    pub fn contains_item(set: &Structure, item: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let digest = set.encoder().digest(item)?;
+        set.storage.read_now(item.py(), |storage| storage.contains_digest(digest)).map_err(raise)
+    }
+
+    /// `set.add(item)`.
+    #[inline(always)]
+    pub fn add_item(set: &Structure, item: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let digest = set.encoder().digest(item)?;
+        let insert = |storage: &mut crate::storage::Storage| storage.change_set()?.insert_digest(digest);
+        set.storage.write_now(item.py(), insert).map_err(raise)
+    }
+
+    /// Adds the keys of an iterable, a column or another filter.
+    pub fn add_all(set: &Structure, keys: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = keys.py();
+        if let Ok(other) = keys.cast::<Filter>() {
+            return unite(py, set, structure(other), AnyFilter::union);
+        }
+        match Source::new(keys)?.0 {
+            Source::Columns(mut columns) => {
+                while let Some(column) = columns.next(py)? {
+                    add_column(py, set, &column)?;
+                }
+                Ok(())
+            }
+            Source::Objects(objects) => {
+                for_each(&objects, set.encoder(), &mut |digests| add_digests(py, set, digests))
+            }
+        }
+    }
+
+    /// Returns the digests of all keys of an iterable or a column.
+    pub fn digests(keys: &Bound<'_, PyAny>, encoder: crate::keys::Encoder<'_>) -> PyResult<Vec<Digest>> {
+        let py = keys.py();
+        let mut all = Vec::new();
+        match Source::new(keys)?.0 {
+            Source::Columns(mut columns) => {
+                while let Some(column) = columns.next(py)? {
+                    let hashed = py.detach(|| {
+                        column.for_each_key(encoder.hasher, &mut |digests| {
+                            all.extend_from_slice(digests);
+                            Ok(())
+                        })
+                    });
+                    hashed.map_err(raise)?;
+                }
+            }
+            Source::Objects(objects) => for_each(&objects, encoder, &mut |digests| {
+                all.extend_from_slice(digests);
+                Ok(())
+            })?,
+        }
+        Ok(all)
+    }
+}
+
+fn add_digests(py: Python<'_>, set: &Structure, digests: &[Digest]) -> PyResult<()> {
+    match digests {
+        [] => Ok(()),
+        [digest] => {
+            set.storage.write_now(py, |s| s.change_set()?.insert_digest(*digest).map(drop)).map_err(raise)
+        }
+        _ if digests.len() < DETACH_FROM => {
+            set.storage.write_now(py, |s| s.change_set()?.insert_batch(&Hashed(digests))).map_err(raise)
+        }
+        _ => {
+            let mut guard = set.storage.write(py);
+            py.detach(move || guard.change_set()?.insert_batch(&Hashed(digests))).map_err(raise)
+        }
+    }
+}
+
+fn add_column(py: Python<'_>, set: &Structure, column: &Column) -> PyResult<()> {
+    let mut guard = set.storage.write(py);
+    py.detach(move || {
+        let filter = guard.change_set()?;
+        column.for_each_key(&set.hasher, &mut |digests| filter.insert_batch(&Hashed(digests)))
+    })
+    .map_err(raise)
+}
+
+/// Combines a set with another.
+fn unite(
+    py: Python<'_>,
+    set: &Structure,
+    other: &Structure,
+    combine: fn(&mut AnyFilter, &AnyFilter) -> umbel::Result<()>,
+) -> PyResult<()> {
+    if std::ptr::eq(set, other) {
+        let copy = other.with_view(py, |stored| stored.try_clone())?;
+        return set.with_change(py, move |stored| combine(as_set_mut(stored)?, as_set(&copy)?));
+    }
+    let (mut ours, theirs) = set.storage.write_with(py, &other.storage);
+    py.detach(move || combine(ours.change_set()?, theirs.set()?)).map_err(raise)
+}
+
+/// Compares a set with another.
+fn compare<R: Send>(
+    py: Python<'_>,
+    set: &Structure,
+    other: &Structure,
+    compare: impl FnOnce(&AnyFilter, &AnyFilter) -> umbel::Result<R> + Send,
+) -> PyResult<R> {
+    let (ours, theirs) = (set.storage.read(py), other.storage.read(py));
+    py.detach(move || compare(ours.set()?, theirs.set()?)).map_err(raise)
+}
+
+fn as_set(stored: &Stored) -> umbel::Result<&AnyFilter> {
+    match stored {
+        Stored::Set(filter) => Ok(filter),
+        other => Err(umbel::Error::parameter("kind", other.kind(), "a kind that holds a set")),
+    }
+}
+
+fn as_set_mut(stored: &mut Stored) -> umbel::Result<&mut AnyFilter> {
+    match stored {
+        Stored::Set(filter) => Ok(filter),
+        other => Err(umbel::Error::parameter("kind", other.kind(), "a kind that holds a set")),
+    }
+}
+
+/// Returns the data of a set.
+pub fn structure<'a>(set: &'a Bound<'_, Filter>) -> &'a Structure {
+    set.as_super().get()
+}
+
+/// Returns the filter that `other` is, or a new one of its keys, like `set`.
+fn as_filter<'py>(set: &Bound<'py, Filter>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Filter>> {
+    if let Ok(filter) = other.cast::<Filter>() {
+        return Ok(filter.clone());
+    }
+    let this = structure(set);
+    let empty = this.with_view(set.py(), Stored::try_clone_empty)?;
+    let filter = leaf::wrap(set.py(), this.like(set.py(), empty)?)?.cast_into::<Filter>()?;
+    Filter::add_all(structure(&filter), other)?;
+    Ok(filter)
+}
+
+fn copied<'py>(set: &Bound<'py, Filter>) -> PyResult<Bound<'py, Filter>> {
+    Ok(leaf::wrap(set.py(), structure(set).copied(set.py())?)?.cast_into()?)
+}
+
+fn is_subset(ours: &Bound<'_, Filter>, theirs: &Bound<'_, Filter>) -> PyResult<bool> {
+    compare(ours.py(), structure(ours), structure(theirs), AnyFilter::is_subset)
+}
+
+fn is_equal(ours: &Bound<'_, Filter>, theirs: &Bound<'_, Filter>) -> PyResult<bool> {
+    compare(ours.py(), structure(ours), structure(theirs), |a, b| Ok(a.has_same_cells(b)))
+}
+
+#[pymethods]
+impl Filter {
+    /// Adds the items of iterables, columns or other filters.
+    ///
+    /// A column of numpy, Arrow, polars or pandas is hashed without Python objects, and null values
+    /// in it are left out. After an exception, the items before the one that caused it have been
+    /// added.
+    #[pyo3(signature = (*others))]
+    fn update(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<()> {
+        others.iter().try_for_each(|other| Filter::add_all(structure(slf), &other))
+    }
+
+    /// Looks up many items at once; returns one answer per item, in order.
+    ///
+    /// A numpy array has a numpy array of Booleans as answer, an Arrow column a `Mask`, in which the
+    /// answer to a null value is null, and anything else a list.
+    fn contains_many<'py>(slf: &Bound<'py, Self>, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this) = (slf.py(), structure(slf));
+        let (source, origin) = Source::new(items)?;
+        let mut answers = Collected::default();
+        match source {
+            Source::Columns(columns) => contains_columns(py, this, columns, &mut answers)?,
+            Source::Objects(objects) => for_each(&objects, this.encoder(), &mut |digests| {
+                let found = if digests.len() < DETACH_FROM {
+                    this.storage.read_now(py, |storage| storage.contains_digests(digests))
+                } else {
+                    let guard = this.storage.read(py);
+                    py.detach(|| guard.contains_digests(digests))
+                };
+                answers.push(&found.map_err(raise)?);
+                Ok(())
+            })?,
+        }
+        collect(py, answers, origin)
+    }
+
+    /// Returns a new filter with the items of this one and of all others.
+    #[pyo3(signature = (*others))]
+    fn union<'py>(slf: &Bound<'py, Self>, others: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, Self>> {
+        let union = copied(slf)?;
+        Filter::update(&union, others)?;
+        Ok(union)
+    }
+
+    /// Returns a new filter with the items that this one and all others may have.
+    #[pyo3(signature = (*others))]
+    fn intersection<'py>(slf: &Bound<'py, Self>, others: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, Self>> {
+        let intersection = copied(slf)?;
+        Filter::intersection_update(&intersection, others)?;
+        Ok(intersection)
+    }
+
+    /// Keeps only the items that all others may have, too.
+    #[pyo3(signature = (*others))]
+    fn intersection_update(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<()> {
+        others.iter().try_for_each(|other| {
+            let other = as_filter(slf, &other)?;
+            unite(slf.py(), structure(slf), structure(&other), AnyFilter::intersect)
+        })
+    }
+
+    /// Returns whether the other may have all items of this one.
+    fn issubset<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<bool> {
+        is_subset(slf, &as_filter(slf, other)?)
+    }
+
+    /// Returns whether this one may have all items of the other.
+    fn issuperset<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<bool> {
+        is_subset(&as_filter(slf, other)?, slf)
+    }
+
+    fn __or__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, Filter>) -> PyResult<Bound<'py, Self>> {
+        let union = copied(slf)?;
+        Filter::__ior__(&union, other)?;
+        Ok(union)
+    }
+
+    fn __and__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, Filter>) -> PyResult<Bound<'py, Self>> {
+        let intersection = copied(slf)?;
+        Filter::__iand__(&intersection, other)?;
+        Ok(intersection)
+    }
+
+    fn __ior__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
+        unite(slf.py(), structure(slf), structure(other), AnyFilter::union)
+    }
+
+    fn __iand__(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<()> {
+        unite(slf.py(), structure(slf), structure(other), AnyFilter::intersect)
+    }
+
+    fn __richcmp__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, Filter>, op: CompareOp) -> PyResult<bool> {
+        match op {
+            CompareOp::Eq => is_equal(slf, other),
+            CompareOp::Ne => Ok(!is_equal(slf, other)?),
+            CompareOp::Le => is_subset(slf, other),
+            CompareOp::Ge => is_subset(other, slf),
+            CompareOp::Lt => Ok(is_subset(slf, other)? && !is_equal(slf, other)?),
+            CompareOp::Gt => Ok(is_subset(other, slf)? && !is_equal(slf, other)?),
+        }
+    }
+
+    /// Returns whether anything was added.
+    fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        structure(slf).with_view(slf.py(), |stored| Ok(stored.stats().used_cells > 0))
+    }
+
+    /// Removes all items.
+    fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
+        structure(slf).with_change(slf.py(), Stored::clear)
+    }
+
+    /// The number of distinct items, estimated from the bits; `inf` if every bit is set.
+    #[getter]
+    fn approx_items(slf: &Bound<'_, Self>) -> PyResult<f64> {
+        let estimate = structure(slf).with_view(slf.py(), |stored| Ok(stored.stats().estimate.estimate()))?;
+        Ok(estimate.map_or(f64::INFINITY, |estimate| estimate.value))
+    }
+
+    /// The number of insertions, repeated items included; `None` where it is unknown, as after a
+    /// union.
+    #[getter]
+    fn inserted(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
+        structure(slf).with_view(slf.py(), |stored| Ok(stored.inserted()))
+    }
+
+    /// The size in bits, with all bookkeeping.
+    #[getter]
+    fn size_in_bits(slf: &Bound<'_, Self>) -> PyResult<u64> {
+        structure(slf).with_view(slf.py(), |stored| Ok(stored.stats().bits))
+    }
+
+    /// The number of items it was planned for; `None` if it was not.
+    #[getter]
+    fn expected_items(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
+        structure(slf).with_view(slf.py(), |stored| Ok(stored.design().map(|design| design.capacity)))
+    }
+
+    /// The rate it was planned for; `None` if it was not.
+    #[getter]
+    fn false_positive_rate(slf: &Bound<'_, Self>) -> PyResult<Option<f64>> {
+        structure(slf).with_view(slf.py(), |stored| Ok(stored.design().map(|design| design.rate)))
+    }
+
+    /// Estimates how many items two filters have in common: the number and its standard error, or
+    /// `None` if their union is full.
+    fn overlap(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<Option<(f64, f64)>> {
+        let overlap = compare(slf.py(), structure(slf), structure(other), AnyFilter::overlap)?;
+        Ok(overlap.map(|overlap| (overlap.intersection.value, overlap.intersection.standard_error)))
+    }
+
+    /// Explains the answer to an item: a dict with its digest and the cells that are read for it, as
+    /// `umbel why --json` prints them.
+    fn why<'py>(slf: &Bound<'py, Self>, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let (py, this) = (slf.py(), structure(slf));
+        let digest = this.encoder().digest(item)?;
+        let (member, probes) = this.with_view(py, |stored| {
+            let filter = as_set(stored)?;
+            let mut probes: Vec<(Probe, u64)> = Vec::new();
+            let sections = filter.sections();
+            let member = filter.trace(digest, &mut |probe| {
+                let value = sections.get(probe.section).map_or(0, |words| probe.value(words));
+                probes.push((probe, value));
+                Ok(())
+            })?;
+            Ok((member, probes))
+        })?;
+        let rows = PyList::empty(py);
+        for (probe, value) in &probes {
+            let row = PyDict::new(py);
+            row.set_item("section", probe.section)?;
+            row.set_item("bit", probe.bits.start)?;
+            row.set_item("bits", probe.bits.end - probe.bits.start)?;
+            row.set_item("line", probe.bits.start / 512)?;
+            row.set_item("value", value)?;
+            rows.append(row)?;
+        }
+        let zero =
+            probes.iter().position(|(probe, value)| probe.bits.end - probe.bits.start == 1 && *value == 0);
+        let explanation = PyDict::new(py);
+        explanation.set_item("key", item)?;
+        explanation.set_item("kind", slf.as_super().getattr("kind")?)?;
+        explanation.set_item("hash", this.hasher.id().to_string())?;
+        explanation.set_item("digest", format!("{:016x}", digest.get()))?;
+        explanation.set_item("probes", rows)?;
+        explanation.set_item("member", member)?;
+        explanation.set_item("first_zero", zero.filter(|_| !member).map(|row| row + 1))?;
+        Ok(explanation)
+    }
+}
+
+fn contains_columns(
+    py: Python<'_>,
+    set: &Structure,
+    mut columns: Columns,
+    answers: &mut Collected,
+) -> PyResult<()> {
+    while let Some(column) = columns.next(py)? {
+        let guard = set.storage.read(py);
+        let looked_up = py.detach(|| {
+            answers.reserve(column.len());
+            column.for_each(&set.hasher, &mut |digests| {
+                answers.push(&guard.contains_digests(digests)?);
+                Ok(())
+            })
+        });
+        looked_up.map_err(raise)?;
+        answers.push_nulls(column.len(), column.nulls());
+    }
+    Ok(())
+}
+
+/// Removes an item once. Returns whether it was there.
+pub fn discard(set: &Bound<'_, Filter>, item: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let this = structure(set);
+    let digest = this.encoder().digest(item)?;
+    let remove = |storage: &mut crate::storage::Storage| storage.change_set()?.remove_digest(digest);
+    match this.storage.write_now(set.py(), remove).map_err(raise)? {
+        Removed::Removed => Ok(true),
+        Removed::NotPresent => Ok(false),
+        Removed::NotDeletable => Err(Exception::Unsupported.with(
+            "this item shares all its bits with others and cannot be removed: a cuckoo filter can remove every item",
+        )),
+    }
+}
+
+/// Removes an item once. Raises `KeyError` if it was certainly not there.
+pub fn remove(set: &Bound<'_, Filter>, item: &Bound<'_, PyAny>) -> PyResult<()> {
+    if discard(set, item)? { Ok(()) } else { Err(PyKeyError::new_err(item.clone().unbind())) }
+}

@@ -1,0 +1,31 @@
+//! The Python classes.
+//!
+//! ```text
+//! Structure                     files, bytes, pickles, copies, statistics
+//!   Filter                      sets: add, in, update, contains_many, set operators
+//!     Bloom  Cuckoo  Counting  Quotient  Scalable  Aging  Fuse
+//!   Map  Count  Distinct  CountMin  TopK  Frequent
+//! ```
+//!
+//! `Structure` holds all data; the classes below add methods and constructors. The classes that
+//! programs see are derived from these once more, see [`leaf`].
+
+mod filter;
+mod kinds;
+mod leaf;
+mod map;
+mod sketches;
+mod structure;
+
+pub use filter::Filter;
+pub use kinds::plan;
+pub use structure::{Structure, load, open, restore};
+
+use pyo3::prelude::*;
+
+/// Adds all classes to the module.
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Structure>()?;
+    module.add_class::<Filter>()?;
+    leaf::add_to(module)
+}

@@ -1,0 +1,382 @@
+//! `Structure`: what all classes have in common.
+
+use super::leaf;
+use crate::errors::{Exception, raise};
+use crate::keys::Encoder;
+use crate::secret;
+use crate::shared::Shared;
+use crate::storage::Storage;
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+use std::path::PathBuf;
+use umbel::any::Stored;
+use umbel::file::{self, Loaded, Meta, Options};
+use umbel::hash::{KeyRing, Strength};
+use umbel::kind::Category;
+use umbel::{Hasher, Stats};
+
+/// Anything that an umbel file can hold: the base class of all filters, maps, counts and sketches.
+///
+/// Use `umbel.load` or `umbel.open` for a file of any class.
+#[pyclass(frozen, subclass, module = "umbel")]
+pub struct Structure {
+    pub storage: Shared<Storage>,
+    /// The hash of the structure, which never changes. A copy, so that keys are hashed without a
+    /// guard.
+    pub hasher: Hasher,
+    /// The function that makes a key of an object that is none.
+    pub key: Option<Py<PyAny>>,
+    /// The metadata of the file that this was loaded from.
+    pub meta: Meta,
+}
+
+impl Structure {
+    /// Makes the data of a Python object.
+    ///
+    /// # Errors
+    ///
+    /// If it is a filter of the literature, which has no hash of its own.
+    pub fn new(storage: Storage, key: Option<Py<PyAny>>, meta: Meta) -> PyResult<Structure> {
+        let hasher = match &storage {
+            Storage::Owned(stored) => stored.hasher(),
+            Storage::Mapped(mapped) => mapped.hasher(),
+        };
+        let hasher = hasher.cloned().ok_or_else(|| {
+            Exception::Unsupported.with(
+                "a filter of the literature is for measurements, and Python does not read it: use the command \
+                 `umbel check`",
+            )
+        })?;
+        Ok(Structure { storage: Shared::new(storage), hasher, key, meta })
+    }
+
+    /// Makes the data of a new structure in memory.
+    pub fn owned(stored: impl Into<Stored>, key: Option<Py<PyAny>>) -> PyResult<Structure> {
+        Structure::new(Storage::Owned(stored.into()), key, Meta::default())
+    }
+
+    pub fn encoder(&self) -> Encoder<'_> {
+        Encoder { hasher: &self.hasher, key: self.key.as_ref() }
+    }
+
+    /// Calls `f` with the structure, detached.
+    pub fn with_view<R: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&Stored) -> umbel::Result<R> + Send,
+    ) -> PyResult<R> {
+        let guard = self.storage.read(py);
+        py.detach(|| guard.view().and_then(f)).map_err(raise)
+    }
+
+    /// Calls `f` with the structure, which it may change, detached.
+    pub fn with_change<R: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut Stored) -> umbel::Result<R> + Send,
+    ) -> PyResult<R> {
+        let mut guard = self.storage.write(py);
+        py.detach(move || guard.change().and_then(f)).map_err(raise)
+    }
+
+    /// Returns a copy in memory.
+    pub fn copied(&self, py: Python<'_>) -> PyResult<Structure> {
+        let copy = self.with_view(py, Stored::try_clone)?;
+        self.like(py, copy)
+    }
+
+    /// Makes a structure with the same `key` and metadata.
+    pub fn like(&self, py: Python<'_>, stored: Stored) -> PyResult<Structure> {
+        let key = self.key.as_ref().map(|key| key.clone_ref(py));
+        Structure::new(Storage::Owned(stored), key, self.meta.clone())
+    }
+
+    fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
+        self.with_view(py, |stored| Ok(stored.stats()))
+    }
+
+    fn file_bytes(&self, py: Python<'_>, embed_key: bool) -> PyResult<Vec<u8>> {
+        let options = Options { meta: self.meta.clone(), embed_key, create_new: false };
+        self.with_view(py, |stored| file::to_bytes(stored, &options))
+    }
+}
+
+#[pymethods]
+impl Structure {
+    /// Writes the structure to a file, completely or not at all.
+    ///
+    /// `file` is a path or an object that is open for writing bytes. The secret of a keyed hash is
+    /// written only with `embed_secret=True`; then everybody who has the file can craft false
+    /// positives. A sealed secret is never written.
+    #[pyo3(signature = (file, *, embed_secret = false))]
+    fn save(&self, py: Python<'_>, file: &Bound<'_, PyAny>, embed_secret: bool) -> PyResult<()> {
+        if file.hasattr(intern!(py, "write"))? {
+            let bytes = self.file_bytes(py, embed_secret)?;
+            file.call_method1(intern!(py, "write"), (PyBytes::new(py, &bytes),))?;
+            return Ok(());
+        }
+        let path: PathBuf = file.extract().map_err(|_| {
+            PyTypeError::new_err(
+                "save() takes a path or an object with write(): str, os.PathLike or a binary file",
+            )
+        })?;
+        let options = Options { meta: self.meta.clone(), embed_key: embed_secret, create_new: false };
+        self.with_view(py, |stored| file::save(&path, stored, &options))
+    }
+
+    /// Returns the bytes of a file, like `bytes(f)`; with `embed_secret=True`, with the secret of a
+    /// keyed hash.
+    #[pyo3(signature = (*, embed_secret = false))]
+    fn to_bytes<'py>(&self, py: Python<'py>, embed_secret: bool) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.file_bytes(py, embed_secret)?))
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.to_bytes(py, false)
+    }
+
+    /// Reads and verifies a whole file into memory.
+    ///
+    /// `file` is a path or an object that is open for reading bytes. `secret` opens a keyed or
+    /// sealed one: 16 or 32 bytes, or the path of a key file.
+    #[classmethod]
+    #[pyo3(signature = (file, *, secret = None, key = None))]
+    fn load<'py>(
+        cls: &Bound<'py, PyType>,
+        file: &Bound<'py, PyAny>,
+        secret: Option<&Bound<'py, PyAny>>,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        of_class(cls, load(cls.py(), file, secret, key)?)
+    }
+
+    /// Reads and verifies the bytes of a file.
+    #[classmethod]
+    #[pyo3(signature = (data, *, secret = None, key = None))]
+    fn from_bytes<'py>(
+        cls: &Bound<'py, PyType>,
+        data: &Bound<'py, PyAny>,
+        secret: Option<&Bound<'py, PyAny>>,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let ring = secret::ring(secret)?;
+        of_class(cls, from_bytes(cls.py(), &bytes_of(data)?, &ring, key)?)
+    }
+
+    /// Returns the bytes of a file; the name that rbloom has for `to_bytes`.
+    fn save_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.to_bytes(py, false)
+    }
+
+    /// Reads and verifies the bytes of a file; the name that rbloom has for `from_bytes`.
+    #[classmethod]
+    fn load_bytes<'py>(cls: &Bound<'py, PyType>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Structure::from_bytes(cls, data, None, None)
+    }
+
+    /// Returns a copy in memory, which can be changed even if this was opened for reading only.
+    fn copy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        leaf::wrap(py, self.copied(py)?)
+    }
+
+    fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.copy(py)
+    }
+
+    fn __deepcopy__<'py>(&self, py: Python<'py>, _memo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.copy(py)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let strength = self.hasher.id().strength;
+        if strength == Strength::Sealed {
+            return Err(Exception::Unsupported.with(
+                "a pickle would reveal the secret of a sealed hash: pickle bytes(f), and use from_bytes(data, secret=...)",
+            ));
+        }
+        let bytes = PyBytes::new(py, &self.file_bytes(py, strength == Strength::Keyed)?);
+        let key = self.key.as_ref().map(|key| key.bind(py).clone());
+        let restore = py.import("umbel._umbel")?.getattr("_restore")?;
+        Ok((restore, (bytes, key).into_pyobject(py)?))
+    }
+
+    /// The kind of structure, as the command `umbel info` prints it: "blocked", "cuckoo", ...
+    #[getter]
+    fn kind(&self, py: Python<'_>) -> String {
+        self.storage.read_now(py, |storage| storage.kind().to_string())
+    }
+
+    /// The hash: "fast", "keyed" or "sealed".
+    #[getter]
+    fn hash(&self) -> String {
+        self.hasher.id().strength.to_string()
+    }
+
+    /// Whether this reads a file in place and cannot be changed; see `umbel.open`.
+    #[getter]
+    fn read_only(&self, py: Python<'_>) -> bool {
+        self.storage.read_now(py, Storage::is_read_only)
+    }
+
+    /// The metadata of the file, from names to texts.
+    #[getter]
+    fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.meta.clone().into_pyobject(py)
+    }
+
+    /// Measures how large and how full the structure is, and the rate that follows.
+    ///
+    /// Returns a dict with the names that `umbel info --json` uses. Reads the whole structure.
+    #[pyo3(name = "stats")]
+    fn stats_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = self.stats(py)?;
+        let dict = PyDict::new(py);
+        dict.set_item("kind", stats.kind.to_string())?;
+        dict.set_item("holds", stats.kind.category().to_string())?;
+        dict.set_item("cells", stats.cells)?;
+        dict.set_item("hashes", stats.hashes)?;
+        dict.set_item("bits", stats.bits)?;
+        dict.set_item("bytes", stats.bytes)?;
+        dict.set_item("capacity", stats.capacity)?;
+        dict.set_item("count", stats.inserted)?;
+        // The bits of a multiset do not count keys.
+        let estimate = stats.estimate.estimate().filter(|_| stats.kind.category() != Category::Multiset);
+        dict.set_item("estimated_count", estimate.map(|estimate| estimate.value))?;
+        dict.set_item("estimated_count_error", estimate.map(|estimate| estimate.standard_error))?;
+        dict.set_item("fill", if stats.cells == 0 { 0.0 } else { stats.fill() })?;
+        dict.set_item("fpr_target", stats.rate_target)?;
+        dict.set_item("fpr_now", stats.rate_now)?;
+        dict.set_item("hash", self.hash())?;
+        dict.set_item("public_hash", self.hasher.id().strength == Strength::Fast)?;
+        for (name, value) in &stats.details {
+            dict.set_item(name.replace(' ', "_"), value)?;
+        }
+        Ok(dict)
+    }
+
+    fn __sizeof__(&self, py: Python<'_>) -> PyResult<usize> {
+        let bytes = |storage: &Storage| match storage {
+            Storage::Owned(stored) => stored.sections().iter().map(|words| size_of_val(words.words())).sum(),
+            Storage::Mapped(_) => 0,
+        };
+        Ok(size_of::<Structure>() + self.storage.read_now(py, bytes))
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let this = slf.get();
+        let (kind, design, inserted, read_only) = this.storage.read_now(slf.py(), |storage| match storage {
+            Storage::Owned(stored) => (stored.kind(), stored.design(), stored.inserted(), false),
+            Storage::Mapped(mapped) => (mapped.kind(), None, None, true),
+        });
+        let mut text = format!("<umbel.{} kind={kind}", slf.get_type().name()?);
+        if let Some(design) = design {
+            text += &format!(" expected_items={} false_positive_rate={}", design.capacity, design.rate);
+        }
+        if let Some(inserted) = inserted {
+            text += &format!(" inserted={inserted}");
+        }
+        if read_only {
+            text += " read_only";
+        }
+        Ok(text + ">")
+    }
+}
+
+/// Fails unless a loaded object is of the class whose `load` was called.
+fn of_class<'py>(cls: &Bound<'py, PyType>, object: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if object.is_instance(cls)? {
+        return Ok(object);
+    }
+    let (found, expected) = (object.get_type().name()?.to_string(), cls.name()?.to_string());
+    Err(Exception::Format.with(format!(
+        "the file holds a {found}, not a {expected}: use {found}.load, or umbel.load, which opens every class"
+    )))
+}
+
+/// Reads and verifies a whole file of any class into memory.
+///
+/// `file` is a path or an object that is open for reading bytes. `secret` opens a keyed or sealed
+/// one: 16 or 32 bytes, or the path of a key file. `key` is a function that makes a key of an
+/// object that is none, as in the constructors.
+#[pyfunction]
+#[pyo3(signature = (file, *, secret = None, key = None))]
+pub fn load<'py>(
+    py: Python<'py>,
+    file: &Bound<'py, PyAny>,
+    secret: Option<&Bound<'py, PyAny>>,
+    key: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let ring = secret::ring(secret)?;
+    if file.hasattr(intern!(py, "read"))? {
+        let bytes = file.call_method0(intern!(py, "read"))?;
+        return from_bytes(py, &bytes_of(&bytes)?, &ring, key);
+    }
+    let path = path_of(file)?;
+    finish(py, py.detach(|| file::load(&path, &ring)), key)
+}
+
+/// Opens a file of any class for reading only, in a time that does not depend on its size.
+///
+/// The file is mapped: processes that open the same one share its memory, and each part is verified
+/// before the first answer from it. The file must be neither changed nor shortened while it is
+/// open; `save` does neither, since it replaces a file by a new one.
+#[pyfunction]
+#[pyo3(signature = (path, *, secret = None, key = None))]
+pub fn open<'py>(
+    py: Python<'py>,
+    path: &Bound<'py, PyAny>,
+    secret: Option<&Bound<'py, PyAny>>,
+    key: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (path, ring) = (path_of(path)?, secret::ring(secret)?);
+    let mapped = py.detach(|| file::map(&path, &ring)).map_err(raise)?;
+    let meta = mapped.meta().clone();
+    leaf::wrap(py, Structure::new(Storage::Mapped(mapped), key, meta)?)
+}
+
+/// Restores a pickle.
+#[pyfunction]
+#[pyo3(name = "_restore")]
+pub fn restore<'py>(
+    py: Python<'py>,
+    data: &Bound<'py, PyBytes>,
+    key: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    from_bytes(py, data.as_bytes(), &KeyRing::new(), key)
+}
+
+fn from_bytes<'py>(
+    py: Python<'py>,
+    bytes: &[u8],
+    ring: &KeyRing,
+    key: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    finish(py, py.detach(|| file::from_bytes(bytes, ring)), key)
+}
+
+fn finish<'py>(
+    py: Python<'py>,
+    loaded: umbel::Result<Loaded>,
+    key: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let loaded = loaded.map_err(raise)?;
+    leaf::wrap(py, Structure::new(Storage::Owned(loaded.filter), key, loaded.meta)?)
+}
+
+fn path_of(path: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    path.extract().map_err(|_| {
+        PyTypeError::new_err("a file is given by its path, str or os.PathLike, or to load() as a binary file")
+    })
+}
+
+/// Returns the bytes of an object that has some.
+fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    data.extract::<Vec<u8>>().map_err(|_| {
+        PyTypeError::new_err("the contents of a file are bytes: open it in binary mode, open(path, \"rb\")")
+    })
+}

@@ -1,0 +1,108 @@
+//! Columns of other libraries through the Arrow `PyCapsule` interface, without copying them:
+//! pyarrow, polars, pandas 3, `DuckDB` and everything else that has `__arrow_c_array__` or
+//! `__arrow_c_stream__`.
+
+use super::column::{Column, Values, downcast};
+use super::numbers::not_keys;
+use crate::errors::Exception;
+use arrow_array::cast::AsArray;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
+use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::types::{
+    ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, downcast_dictionary_array, make_array};
+use arrow_schema::DataType;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+
+/// Takes the array of an object that has `__arrow_c_array__`.
+pub fn array(object: &Bound<'_, PyAny>) -> PyResult<Column> {
+    let capsules = object.call_method0(intern!(object.py(), "__arrow_c_array__"))?.cast_into::<PyTuple>()?;
+    let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
+    let (schema, array) =
+        (schema.pointer_checked(Some(c"arrow_schema"))?, array.pointer_checked(Some(c"arrow_array"))?);
+    // SAFETY: capsules of these names hold pointers to these structures, as the interface demands.
+    // The array is moved out, which leaves a released one behind; the schema stays in its capsule,
+    // which lives until the end of this function. Nobody else uses either: the capsules are new.
+    #[allow(unsafe_code, reason = "sound for the reason above")]
+    let data = unsafe {
+        let array = FFI_ArrowArray::from_raw(array.cast().as_ptr());
+        from_ffi(array, schema.cast::<FFI_ArrowSchema>().as_ref())
+    };
+    column(&make_array(data.map_err(|error| bad_array(&error))?))
+}
+
+/// Takes the stream of an object that has `__arrow_c_stream__`.
+pub fn stream(object: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
+    let capsule =
+        object.call_method0(intern!(object.py(), "__arrow_c_stream__"))?.cast_into::<PyCapsule>()?;
+    let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+    // SAFETY: as in `array`: a capsule of this name holds a pointer to this structure, which is
+    // moved out.
+    #[allow(unsafe_code, reason = "sound for the reason above")]
+    let stream = unsafe { ArrayStreamReader::from_raw(stream.cast::<FFI_ArrowArrayStream>().as_ptr()) };
+    stream.map_err(|error| bad_array(&error))
+}
+
+/// Returns the next array of a stream, or `None` at its end.
+pub fn next(py: Python<'_>, stream: &mut ArrayStreamReader) -> PyResult<Option<Column>> {
+    // Detached, because the producer may wait for a thread that runs Python code.
+    let array = py.detach(|| stream.next()).transpose().map_err(|error| bad_array(&error))?;
+    array.map(|array| column(&array)).transpose()
+}
+
+fn bad_array(error: &arrow_schema::ArrowError) -> PyErr {
+    Exception::Parameter.with(format!("the Arrow column cannot be read: {error}"))
+}
+
+/// Returns the keys of an array.
+fn column(array: &ArrayRef) -> PyResult<Column> {
+    let unexpected = || Exception::Parameter.with("the Arrow column is not of the type that it claims");
+    macro_rules! values {
+        ($variant:ident) => {
+            Values::$variant(downcast(array).ok_or_else(unexpected)?)
+        };
+    }
+    macro_rules! integers {
+        ($type:ty) => {
+            Values::Integers(Box::new(array.as_primitive::<$type>().clone()))
+        };
+    }
+    let values = match array.data_type() {
+        DataType::Int8 => integers!(Int8Type),
+        DataType::Int16 => integers!(Int16Type),
+        DataType::Int32 => integers!(Int32Type),
+        DataType::Int64 => integers!(Int64Type),
+        DataType::UInt8 => integers!(UInt8Type),
+        DataType::UInt16 => integers!(UInt16Type),
+        DataType::UInt32 => integers!(UInt32Type),
+        DataType::UInt64 => integers!(UInt64Type),
+        DataType::Boolean => values!(Booleans),
+        DataType::Utf8 => values!(Text),
+        DataType::LargeUtf8 => values!(LargeText),
+        DataType::Utf8View => values!(TextView),
+        DataType::Binary => values!(Bytes),
+        DataType::LargeBinary => values!(LargeBytes),
+        DataType::BinaryView => values!(BytesView),
+        DataType::FixedSizeBinary(_) => values!(FixedBytes),
+        DataType::Null => Values::Nulls(array.len()),
+        DataType::Dictionary(..) => downcast_dictionary_array!(
+            array => dictionary(array)?,
+            _ => return Err(unexpected())
+        ),
+        DataType::Struct(_) => {
+            return Err(Exception::KeyType.with("a table is not a column of keys: pass one of its columns"));
+        }
+        other => return Err(not_keys(&format!("an Arrow column of type {other}"))),
+    };
+    Ok(Column::Arrow { values, nulls: array.logical_nulls() })
+}
+
+fn dictionary<K: ArrowDictionaryKeyType>(array: &arrow_array::DictionaryArray<K>) -> PyResult<Values> {
+    use arrow_buffer::ArrowNativeType;
+    let indexes = array.keys().values().iter().map(|key| key.as_usize()).collect();
+    Ok(Values::Dictionary(Box::new(column(array.values())?), indexes))
+}

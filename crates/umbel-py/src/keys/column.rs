@@ -1,0 +1,270 @@
+//! Many keys in memory, which are hashed without the interpreter.
+
+use super::numbers::Numbers;
+use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, LargeBinaryArray,
+    LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
+};
+use arrow_buffer::NullBuffer;
+use umbel::key::Offset;
+use umbel::{Arena, Digest, Hasher, Result};
+
+/// The number of keys that are hashed at a time. Their digests stay in the caches, and the first
+/// keys of a chunk, which are not prefetched, do not matter.
+pub const CHUNK: usize = 1 << 14;
+
+/// A column of keys.
+pub enum Column {
+    Numbers(Numbers),
+    Arrow {
+        values: Values,
+        /// The rows that have no key.
+        nulls: Option<NullBuffer>,
+    },
+}
+
+/// The values of an Arrow array.
+pub enum Values {
+    Integers(Box<dyn Integers>),
+    Booleans(BooleanArray),
+    Text(StringArray),
+    LargeText(LargeStringArray),
+    TextView(StringViewArray),
+    Bytes(BinaryArray),
+    LargeBytes(LargeBinaryArray),
+    BytesView(BinaryViewArray),
+    FixedBytes(FixedSizeBinaryArray),
+    /// Values that rows refer to: the column of the values, and for each row the index of one.
+    Dictionary(Box<Column>, Vec<usize>),
+    /// Rows without any key.
+    Nulls(usize),
+}
+
+/// An Arrow array of integers of any width and sign.
+pub trait Integers: Send + Sync {
+    fn len(&self) -> usize;
+
+    /// Widens the integers from `start` on to 64 bits with their sign.
+    fn copy_to(&self, start: usize, to: &mut [u64]);
+}
+
+impl<T: ArrowPrimitiveType> Integers for PrimitiveArray<T>
+where
+    T::Native: Widen,
+{
+    fn len(&self) -> usize {
+        Array::len(self)
+    }
+
+    fn copy_to(&self, start: usize, to: &mut [u64]) {
+        for (to, value) in to.iter_mut().zip(&self.values()[start..]) {
+            *to = value.widen();
+        }
+    }
+}
+
+/// An integer of up to 64 bits.
+pub trait Widen: Copy {
+    /// Widens the integer to 64 bits with its sign.
+    fn widen(self) -> u64;
+}
+
+macro_rules! widen {
+    ($($int:ty),*) => {$(
+        impl Widen for $int {
+            fn widen(self) -> u64 {
+                self as u64
+            }
+        }
+    )*};
+}
+widen!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+impl Column {
+    pub fn len(&self) -> usize {
+        match self {
+            Column::Numbers(numbers) => numbers.len(),
+            Column::Arrow { values, .. } => values.len(),
+        }
+    }
+
+    /// Returns the rows that have no key.
+    pub fn nulls(&self) -> Option<&NullBuffer> {
+        match self {
+            Column::Numbers(_) => None,
+            Column::Arrow { nulls, .. } => nulls.as_ref(),
+        }
+    }
+
+    /// Hashes the column chunk by chunk, and passes the digests of each to `work`, until it fails.
+    /// The digest of a row without a key is arbitrary.
+    pub fn for_each(&self, hasher: &Hasher, work: &mut dyn FnMut(&mut [Digest]) -> Result<()>) -> Result<()> {
+        let of_values = self.digests_of_values(hasher)?;
+        let mut digests = vec![Digest::default(); self.len().min(CHUNK)];
+        for start in (0..self.len()).step_by(CHUNK) {
+            let digests = &mut digests[..CHUNK.min(self.len() - start)];
+            self.digest_rows(start, hasher, &of_values, digests)?;
+            work(digests)?;
+        }
+        Ok(())
+    }
+
+    /// Like [`for_each`](Column::for_each), but leaves out the rows without a key.
+    pub fn for_each_key(&self, hasher: &Hasher, work: &mut dyn FnMut(&[Digest]) -> Result<()>) -> Result<()> {
+        let Some(nulls) = self.nulls() else { return self.for_each(hasher, &mut |digests| work(digests)) };
+        let mut row = 0;
+        self.for_each(hasher, &mut |digests| {
+            let mut keys = 0;
+            for i in 0..digests.len() {
+                digests[keys] = digests[i];
+                keys += usize::from(nulls.is_valid(row + i));
+            }
+            row += digests.len();
+            work(&digests[..keys])
+        })
+    }
+
+    /// Calls `f` with the bytes of each key, in order.
+    pub fn for_each_bytes(&self, f: &mut dyn FnMut(&[u8])) {
+        for row in 0..self.len() {
+            if self.nulls().is_none_or(|nulls| nulls.is_valid(row)) {
+                self.with_bytes(row, f);
+            }
+        }
+    }
+
+    fn with_bytes(&self, row: usize, f: &mut dyn FnMut(&[u8])) {
+        let integer = |copy: &dyn Fn(&mut [u64])| {
+            let mut int = [0];
+            copy(&mut int);
+            int[0].to_le_bytes()
+        };
+        match self {
+            Column::Numbers(numbers) => f(&integer(&|to| numbers.copy_to(row, to))),
+            Column::Arrow { values, .. } => match values {
+                Values::Integers(integers) => f(&integer(&|to| integers.copy_to(row, to))),
+                Values::Booleans(array) => f(&u64::from(array.value(row)).to_le_bytes()),
+                Values::Text(array) => f(array.value(row).as_bytes()),
+                Values::LargeText(array) => f(array.value(row).as_bytes()),
+                Values::TextView(array) => f(array.value(row).as_bytes()),
+                Values::Bytes(array) => f(array.value(row)),
+                Values::LargeBytes(array) => f(array.value(row)),
+                Values::BytesView(array) => f(array.value(row)),
+                Values::FixedBytes(array) => f(array.value(row)),
+                Values::Dictionary(values, rows) => values.with_bytes(rows[row], f),
+                Values::Nulls(_) => {}
+            },
+        }
+    }
+
+    /// Returns the digests of the values of a dictionary, each of which is hashed once; nothing for
+    /// other columns.
+    fn digests_of_values(&self, hasher: &Hasher) -> Result<Vec<Digest>> {
+        let mut of_values = Vec::new();
+        if let Column::Arrow { values: Values::Dictionary(values, _), .. } = self {
+            values.for_each(hasher, &mut |digests| {
+                of_values.extend_from_slice(digests);
+                Ok(())
+            })?;
+        }
+        Ok(of_values)
+    }
+
+    /// Hashes the rows from `start` on.
+    fn digest_rows(
+        &self,
+        start: usize,
+        hasher: &Hasher,
+        of_values: &[Digest],
+        digests: &mut [Digest],
+    ) -> Result<()> {
+        let rows = start..start + digests.len();
+        let strings = rows.start..rows.end + 1;
+        match self {
+            Column::Numbers(numbers) => digest_integers(digests, hasher, |to| numbers.copy_to(start, to)),
+            Column::Arrow { values, .. } => match values {
+                Values::Integers(array) => digest_integers(digests, hasher, |to| array.copy_to(start, to)),
+                Values::Booleans(array) => {
+                    digest_each(digests, rows, hasher, |row| u64::from(array.value(row)).to_le_bytes())
+                }
+                Values::Text(array) => {
+                    digest_strings(digests, hasher, array.value_data(), &array.value_offsets()[strings])?;
+                }
+                Values::LargeText(array) => {
+                    digest_strings(digests, hasher, array.value_data(), &array.value_offsets()[strings])?;
+                }
+                Values::Bytes(array) => {
+                    digest_strings(digests, hasher, array.value_data(), &array.value_offsets()[strings])?;
+                }
+                Values::LargeBytes(array) => {
+                    digest_strings(digests, hasher, array.value_data(), &array.value_offsets()[strings])?;
+                }
+                Values::TextView(array) => digest_each(digests, rows, hasher, |row| array.value(row)),
+                Values::BytesView(array) => digest_each(digests, rows, hasher, |row| array.value(row)),
+                Values::FixedBytes(array) => digest_each(digests, rows, hasher, |row| array.value(row)),
+                Values::Dictionary(_, indexes) => {
+                    for (digest, index) in digests.iter_mut().zip(&indexes[rows]) {
+                        // The index of a row without a key is arbitrary.
+                        *digest = of_values.get(*index).copied().unwrap_or_default();
+                    }
+                }
+                Values::Nulls(_) => {}
+            },
+        }
+        Ok(())
+    }
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Values::Integers(array) => array.len(),
+            Values::Booleans(array) => array.len(),
+            Values::Text(array) => array.len(),
+            Values::LargeText(array) => array.len(),
+            Values::TextView(array) => array.len(),
+            Values::Bytes(array) => array.len(),
+            Values::LargeBytes(array) => array.len(),
+            Values::BytesView(array) => array.len(),
+            Values::FixedBytes(array) => array.len(),
+            Values::Dictionary(_, indexes) => indexes.len(),
+            Values::Nulls(len) => *len,
+        }
+    }
+}
+
+/// Widens integers in a buffer that stays in the caches, and hashes them.
+fn digest_integers(digests: &mut [Digest], hasher: &Hasher, copy_to: impl Fn(&mut [u64])) {
+    let mut integers = vec![0; digests.len()];
+    copy_to(&mut integers);
+    hasher.digest_batch_into(&integers, 0, digests);
+}
+
+/// Hashes strings that lie in one buffer. Fails if the offsets do not rise, or leave the buffer:
+/// nothing has checked yet what the producer of the array promised.
+fn digest_strings<O: Offset>(
+    digests: &mut [Digest],
+    hasher: &Hasher,
+    bytes: &[u8],
+    offsets: &[O],
+) -> Result<()> {
+    hasher.digest_batch_into(&Arena::new(bytes, offsets)?, 0, digests);
+    Ok(())
+}
+
+fn digest_each<B: AsRef<[u8]>>(
+    digests: &mut [Digest],
+    rows: std::ops::Range<usize>,
+    hasher: &Hasher,
+    bytes: impl Fn(usize) -> B,
+) {
+    for (digest, row) in digests.iter_mut().zip(rows) {
+        *digest = hasher.digest_bytes(bytes(row).as_ref());
+    }
+}
+
+/// Returns an array with its concrete type.
+pub fn downcast<A: Array + Clone + 'static>(array: &ArrayRef) -> Option<A> {
+    array.as_any().downcast_ref::<A>().cloned()
+}

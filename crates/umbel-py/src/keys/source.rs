@@ -1,0 +1,129 @@
+//! How an object holds many keys.
+
+use super::arrow;
+use super::column::Column;
+use super::numbers::{Numbers, not_keys, one_dimension};
+use crate::errors::Exception;
+use arrow_array::ffi_stream::ArrayStreamReader;
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::PyImportError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyTuple};
+
+/// Many keys.
+pub enum Source<'py> {
+    /// Columns in memory.
+    Columns(Columns),
+    /// Objects that Python hands out one by one.
+    Objects(Bound<'py, PyAny>),
+}
+
+/// One column, or a stream of them.
+pub enum Columns {
+    One(Option<Box<Column>>),
+    Stream(Box<ArrayStreamReader>),
+}
+
+/// The library that an object comes from, which the answers to its keys should suit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Python,
+    Numpy,
+    Arrow,
+}
+
+impl Columns {
+    /// Returns the next column; `None` after the last one.
+    pub fn next(&mut self, py: Python<'_>) -> PyResult<Option<Column>> {
+        match self {
+            Columns::One(column) => Ok(column.take().map(|column| *column)),
+            Columns::Stream(stream) => arrow::next(py, stream),
+        }
+    }
+}
+
+impl<'py> Source<'py> {
+    /// Finds out how an object holds keys, and which library it comes from.
+    ///
+    /// # Errors
+    ///
+    /// If it is a column of a type that cannot be keys, or a table.
+    pub fn new(object: &Bound<'py, PyAny>) -> PyResult<(Source<'py>, Origin)> {
+        let objects = |origin| Ok((Source::Objects(object.clone()), origin));
+        if is_plain_container(object) {
+            return objects(Origin::Python);
+        }
+        if let Some(columns) = from_arrow(object)? {
+            return Ok((Source::Columns(columns), Origin::Arrow));
+        }
+        if is_numpy_array(object)? {
+            return Ok((from_numpy(object)?, Origin::Numpy));
+        }
+        if let Ok(buffer) = PyUntypedBuffer::get(object) {
+            return Ok((numbers(buffer)?, Origin::Python));
+        }
+        if object.hasattr(intern!(object.py(), "__array__"))? {
+            // Such as a column of pandas 2.
+            let array = object.py().import("numpy")?.call_method1("asarray", (object,))?;
+            return Ok((from_numpy(&array)?, Origin::Numpy));
+        }
+        objects(Origin::Python)
+    }
+}
+
+/// Returns whether iterating over an object runs no Python code, so that nothing can see how far the
+/// iteration is.
+pub fn is_plain_container(object: &Bound<'_, PyAny>) -> bool {
+    object.is_exact_instance_of::<PyList>()
+        || object.is_exact_instance_of::<PyTuple>()
+        || object.is_exact_instance_of::<PySet>()
+        || object.is_exact_instance_of::<PyFrozenSet>()
+        || object.is_exact_instance_of::<PyDict>()
+}
+
+fn from_arrow(object: &Bound<'_, PyAny>) -> PyResult<Option<Columns>> {
+    let py = object.py();
+    let columns = if object.hasattr(intern!(py, "__arrow_c_array__"))? {
+        arrow::array(object).map(|column| Columns::One(Some(Box::new(column))))
+    } else if object.hasattr(intern!(py, "__arrow_c_stream__"))? {
+        arrow::stream(object).map(|stream| Columns::Stream(Box::new(stream)))
+    } else {
+        return Ok(None);
+    };
+    match columns {
+        Ok(columns) => Ok(Some(columns)),
+        // pandas has the method, but needs pyarrow for it.
+        Err(error) if error.is_instance_of::<PyImportError>(py) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_numpy_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    // An array exists only if numpy is imported; importing it here would take a tenth of a second.
+    let modules =
+        object.py().import(intern!(object.py(), "sys"))?.getattr(intern!(object.py(), "modules"))?;
+    match modules.cast::<PyDict>()?.get_item(intern!(object.py(), "numpy"))? {
+        Some(numpy) if !numpy.is_none() => object.is_instance(&numpy.getattr("ndarray")?),
+        _ => Ok(false),
+    }
+}
+
+fn from_numpy<'py>(array: &Bound<'py, PyAny>) -> PyResult<Source<'py>> {
+    one_dimension(array.getattr("ndim")?.extract()?)?;
+    if array.hasattr("mask")? {
+        return Err(Exception::KeyType.with("a masked array has rows without keys: pass array.compressed()"));
+    }
+    let dtype = array.getattr("dtype")?;
+    match dtype.getattr("kind")?.extract::<String>()?.as_str() {
+        "b" | "i" | "u" => numbers(PyUntypedBuffer::get(array)?),
+        // Texts of fixed length, bytes of fixed length, objects, and texts of any length.
+        "U" | "S" | "O" | "T" => Ok(Source::Objects(array.clone())),
+        _ => Err(not_keys(&format!("a numpy array of type {dtype}"))),
+    }
+}
+
+fn numbers<'py>(buffer: PyUntypedBuffer) -> PyResult<Source<'py>> {
+    let column = Column::Numbers(Numbers::new(buffer)?);
+    Ok(Source::Columns(Columns::One(Some(Box::new(column)))))
+}
