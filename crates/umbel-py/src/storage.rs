@@ -7,9 +7,13 @@ use umbel::{Answers, AnyFilter, Digest, Error, Kind, Result};
 
 /// A structure in memory, or one that is read where its file lies.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one per Python object, and the usual one is on the hot path"
+)]
 pub enum Storage {
     Owned(Stored),
-    Mapped(Mapped),
+    Mapped(Box<Mapped>),
 }
 
 impl Storage {

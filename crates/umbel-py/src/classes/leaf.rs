@@ -28,8 +28,11 @@ use umbel::Kind;
 /// The classes of sets that programs see, in the order of [`SETS`].
 static LEAVES: PyOnceLock<[Py<PyType>; SETS.len()]> = PyOnceLock::new();
 
+/// Returns a class that `PyO3` made.
+type Base = fn(Python<'_>) -> Bound<'_, PyType>;
+
 /// The name of each class of sets, and its base.
-static SETS: [(&CStr, fn(Python<'_>) -> Bound<'_, PyType>); 7] = [
+static SETS: [(&CStr, Base); 7] = [
     (c"umbel.Bloom", Bloom::type_object),
     (c"umbel.Cuckoo", Cuckoo::type_object),
     (c"umbel.Counting", Counting::type_object),

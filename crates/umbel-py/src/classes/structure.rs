@@ -10,6 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+use pyo3::{PyTraverseError, PyVisit};
 use std::path::PathBuf;
 use umbel::any::Stored;
 use umbel::file::{self, Loaded, Meta, Options};
@@ -256,6 +257,11 @@ impl Structure {
         Ok(dict)
     }
 
+    /// Lets the garbage collector find a `key` that refers back to this object.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.key.as_ref().map_or(Ok(()), |key| visit.call(key))
+    }
+
     fn __sizeof__(&self, py: Python<'_>) -> PyResult<usize> {
         let bytes = |storage: &Storage| match storage {
             Storage::Owned(stored) => stored.sections().iter().map(|words| size_of_val(words.words())).sum(),
@@ -333,7 +339,7 @@ pub fn open<'py>(
     let (path, ring) = (path_of(path)?, secret::ring(secret)?);
     let mapped = py.detach(|| file::map(&path, &ring)).map_err(raise)?;
     let meta = mapped.meta().clone();
-    leaf::wrap(py, Structure::new(Storage::Mapped(mapped), key, meta)?)
+    leaf::wrap(py, Structure::new(Storage::Mapped(Box::new(mapped)), key, meta)?)
 }
 
 /// Restores a pickle.

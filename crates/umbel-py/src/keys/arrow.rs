@@ -2,7 +2,7 @@
 //! pyarrow, polars, pandas 3, `DuckDB` and everything else that has `__arrow_c_array__` or
 //! `__arrow_c_stream__`.
 
-use super::column::{Column, Values, downcast};
+use super::column::{Column, Values, Widen, downcast};
 use super::numbers::not_keys;
 use crate::errors::Exception;
 use arrow_array::cast::AsArray;
@@ -12,7 +12,8 @@ use arrow_array::types::{
     ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, downcast_dictionary_array, make_array};
+use arrow_array::{Array, ArrayRef, DictionaryArray, downcast_dictionary_array, make_array};
+use arrow_buffer::ArrowNativeType;
 use arrow_schema::DataType;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -101,8 +102,14 @@ fn column(array: &ArrayRef) -> PyResult<Column> {
     Ok(Column::Arrow { values, nulls: array.logical_nulls() })
 }
 
-fn dictionary<K: ArrowDictionaryKeyType>(array: &arrow_array::DictionaryArray<K>) -> PyResult<Values> {
-    use arrow_buffer::ArrowNativeType;
-    let indexes = array.keys().values().iter().map(|key| key.as_usize()).collect();
-    Ok(Values::Dictionary(Box::new(column(array.values())?), indexes))
+fn dictionary<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>) -> PyResult<Values>
+where
+    K::Native: Widen,
+{
+    let values = array.values().len();
+    if !array.keys().iter().flatten().all(|index| index.as_usize() < values) {
+        return Err(Exception::Parameter
+            .with("a row of the Arrow column refers to a value that its dictionary does not have"));
+    }
+    Ok(Values::Dictionary(Box::new(column(array.values())?), Box::new(array.keys().clone())))
 }

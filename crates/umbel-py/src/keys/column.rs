@@ -35,8 +35,9 @@ pub enum Values {
     LargeBytes(LargeBinaryArray),
     BytesView(BinaryViewArray),
     FixedBytes(FixedSizeBinaryArray),
-    /// Values that rows refer to: the column of the values, and for each row the index of one.
-    Dictionary(Box<Column>, Vec<usize>),
+    /// Values that rows refer to: the column of the values, and for each row the index of one. The
+    /// index of a row without a key is arbitrary.
+    Dictionary(Box<Column>, Box<dyn Integers>),
     /// Rows without any key.
     Nulls(usize),
 }
@@ -152,7 +153,11 @@ impl Column {
                 Values::LargeBytes(array) => f(array.value(row)),
                 Values::BytesView(array) => f(array.value(row)),
                 Values::FixedBytes(array) => f(array.value(row)),
-                Values::Dictionary(values, rows) => values.with_bytes(rows[row], f),
+                Values::Dictionary(values, indexes) => {
+                    let mut index = [0];
+                    indexes.copy_to(row, &mut index);
+                    values.with_bytes(index[0] as usize, f);
+                }
                 Values::Nulls(_) => {}
             },
         }
@@ -204,9 +209,10 @@ impl Column {
                 Values::BytesView(array) => digest_each(digests, rows, hasher, |row| array.value(row)),
                 Values::FixedBytes(array) => digest_each(digests, rows, hasher, |row| array.value(row)),
                 Values::Dictionary(_, indexes) => {
-                    for (digest, index) in digests.iter_mut().zip(&indexes[rows]) {
-                        // The index of a row without a key is arbitrary.
-                        *digest = of_values.get(*index).copied().unwrap_or_default();
+                    let mut rows = vec![0; digests.len()];
+                    indexes.copy_to(start, &mut rows);
+                    for (digest, index) in digests.iter_mut().zip(rows) {
+                        *digest = of_values.get(index as usize).copied().unwrap_or_default();
                     }
                 }
                 Values::Nulls(_) => {}
