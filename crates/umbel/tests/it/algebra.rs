@@ -7,7 +7,7 @@ use crate::common::{
 use umbel::error::Mismatch;
 use umbel::internals::{Algebra, Layout};
 use umbel::sizing::{Cardinality, Estimate, Overlap};
-use umbel::{Blocked, Bloom, Error, Hasher, Standard};
+use umbel::{AnyFilter, Blocked, Bloom, Error, Filter, Hasher, Kind, Spec, Standard};
 
 /// Calls a generic function with layouts of every kind and of awkward sizes, for `n` keys at about
 /// 1 %.
@@ -82,6 +82,29 @@ fn an_intersection_keeps_the_common_keys_and_a_rate_no_higher_than_either() {
         assert!(both.stats().used_cells > fresh.stats().used_cells, "{layout:?}");
     }
     for_every_layout!(20_000, check);
+}
+
+#[test]
+fn a_filter_is_a_subset_of_every_filter_that_has_its_keys_and_equal_to_one_of_the_same_keys() {
+    let build = |kind, keys: &[u64]| {
+        let mut filter = AnyFilter::build(kind, &Spec::new(2000, 0.01).unwrap()).unwrap();
+        filter.insert_batch(keys).unwrap();
+        filter
+    };
+    let keys = Keys::of_build(5).members(2000);
+    for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
+        let (all, half, again) = (build(kind, &keys), build(kind, &keys[..1000]), build(kind, &keys[..1000]));
+        assert!(half.is_subset(&all).unwrap() && !all.is_subset(&half).unwrap(), "{kind}");
+        assert!(half.is_subset(&again).unwrap() && half.has_same_cells(&again), "{kind}");
+        assert!(!half.has_same_cells(&all), "{kind}");
+    }
+    // Another shape is a mismatch for the one and a difference for the other.
+    let (standard, partitioned) = (build(Kind::Standard, &[]), build(Kind::Partitioned, &[]));
+    assert!(matches!(standard.is_subset(&partitioned), Err(Error::Mismatch(_))));
+    assert!(!standard.has_same_cells(&partitioned));
+    // The cells of a cuckoo filter depend on the order of its keys, and say nothing about subsets.
+    let cuckoo = build(Kind::Cuckoo, &keys);
+    assert!(matches!(cuckoo.is_subset(&cuckoo), Err(Error::Cannot { .. })) && cuckoo.has_same_cells(&cuckoo));
 }
 
 /// Checks that `mismatch`, `union`, `intersect` and `overlap` report the same difference and change

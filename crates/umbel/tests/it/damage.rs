@@ -132,6 +132,7 @@ fn a_mapped_file_answers_from_intact_parts_and_refuses_the_damaged_one() {
     // One chunk of sixteen.
     assert!(found > 15_000 && refused > 200, "{found} {refused}");
     assert!(problem(mapped.contains_batch(&keys[..])).to_string().contains("damaged"));
+    assert!(problem(mapped.verified()).to_string().contains("damaged"));
     assert!(problem(mapped.verify()).to_string().contains("damaged"));
     assert!(problem(file::load(&path, &KeyRing::new())).to_string().contains("damaged"));
 }
@@ -150,6 +151,7 @@ fn an_intact_mapped_file_answers_like_the_original_filter() {
         assert_eq!(mapped.contains_batch(&queries[..]).unwrap(), filter.contains_batch(&queries[..]));
         assert_eq!(mapped.contains_batch(&keys[..]).unwrap().count(), keys.len() as u64);
     }
+    assert_eq!(mapped.verified().unwrap().stats(), filter.stats());
     let verified = mapped.verify().unwrap().filter;
     assert_eq!(verified.contains_batch(&queries[..]), filter.contains_batch(&queries[..]));
     let mut copy = verified.try_clone().unwrap();
