@@ -7,6 +7,7 @@
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use umbel::internals::key_file::KeyFileError;
@@ -70,18 +71,36 @@ pub fn raise(error: umbel::Error) -> PyErr {
     let message = format!("{error:#}");
     let exception = match &error {
         Error::Io { path, source, .. } => return file_error(message, path, source),
+        Error::Parameter { name, got, needs } => return bad_parameter(python_name(name), got, needs),
+        Error::MissingKey { path, id } => {
+            let place =
+                if path.as_os_str().is_empty() { String::new() } else { format!("{}: ", path.display()) };
+            return Exception::Secret.with(format!(
+                "{place}this filter was built with a secret ({id}), and it is not the one given: pass it as secret=, \
+                 16 or 32 bytes or the path of a key file"
+            ));
+        }
         Error::Mismatch(_) => Exception::Mismatch,
         Error::Format { .. } => Exception::Format,
-        Error::MissingKey { .. } => Exception::Secret,
         Error::Full { .. } => Exception::Full,
         Error::Cannot { .. } => Exception::Unsupported,
         Error::OutOfMemory { .. } => Exception::OutOfMemory,
         _ => Exception::Parameter,
     };
-    match error {
-        // The library names the option of the command line.
-        Error::MissingKey { .. } => exception.with(message.replace("--key-file", "secret=")),
-        _ => exception.with(message),
+    exception.with(message)
+}
+
+/// Returns the exception for a parameter that is out of range.
+pub fn bad_parameter(name: &str, got: impl Display, needs: impl Display) -> PyErr {
+    Exception::Parameter.with(format!("{name} = {got} cannot be used: it needs {needs}"))
+}
+
+/// Returns the name in Python of a parameter of the library.
+fn python_name(name: &'static str) -> &'static str {
+    match name {
+        "n" => "expected_items",
+        "p" => "false_positive_rate",
+        name => name,
     }
 }
 

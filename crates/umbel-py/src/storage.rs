@@ -3,6 +3,7 @@
 use umbel::any::Stored;
 use umbel::file::Mapped;
 use umbel::key::Hashed;
+use umbel::kind::Design;
 use umbel::{Answers, AnyFilter, Digest, Error, Kind, Result};
 
 /// A structure in memory, or one that is read where its file lies.
@@ -21,6 +22,18 @@ impl Storage {
         match self {
             Storage::Owned(stored) => stored.kind(),
             Storage::Mapped(mapped) => mapped.kind(),
+        }
+    }
+
+    /// Returns the number of keys and the rate it was planned for, and the number of insertions,
+    /// without reading the rest of a mapped file.
+    pub fn head(&self) -> (Option<Design>, Option<u64>) {
+        match self {
+            Storage::Owned(stored) => (stored.design(), stored.inserted()),
+            Storage::Mapped(mapped) => {
+                let info = mapped.info();
+                (info.design, info.inserted)
+            }
         }
     }
 

@@ -4,7 +4,8 @@ use super::leaf;
 use super::structure::Structure;
 use crate::answers::{Collected, collect};
 use crate::errors::{Exception, raise};
-use crate::keys::{CHUNK, Column, Columns, Source, for_each};
+use crate::keys::{CHUNK, Column, Columns, Encoder, Source, for_each};
+use crate::storage::Storage;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -35,7 +36,7 @@ impl Filter {
     #[inline(always)]
     pub fn add_item(set: &Structure, item: &Bound<'_, PyAny>) -> PyResult<bool> {
         let digest = set.encoder().digest(item)?;
-        let insert = |storage: &mut crate::storage::Storage| storage.change_set()?.insert_digest(digest);
+        let insert = |storage: &mut Storage| storage.change_set()?.insert_digest(digest);
         set.storage.write_now(item.py(), insert).map_err(raise)
     }
 
@@ -59,7 +60,7 @@ impl Filter {
     }
 
     /// Returns the digests of all keys of an iterable or a column.
-    pub fn digests(keys: &Bound<'_, PyAny>, encoder: crate::keys::Encoder<'_>) -> PyResult<Vec<Digest>> {
+    pub fn digests(keys: &Bound<'_, PyAny>, encoder: Encoder<'_>) -> PyResult<Vec<Digest>> {
         let py = keys.py();
         let mut all = Vec::new();
         match Source::new(keys)?.0 {
@@ -299,8 +300,8 @@ impl Filter {
     /// The number of insertions, repeated items included; `None` where it is unknown, as after a
     /// union.
     #[getter]
-    fn inserted(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
-        structure(slf).with_view(slf.py(), |stored| Ok(stored.inserted()))
+    fn inserted(slf: &Bound<'_, Self>) -> Option<u64> {
+        structure(slf).storage.read_now(slf.py(), Storage::head).1
     }
 
     /// The size in bits, with all bookkeeping.
@@ -311,14 +312,16 @@ impl Filter {
 
     /// The number of items it was planned for; `None` if it was not.
     #[getter]
-    fn expected_items(slf: &Bound<'_, Self>) -> PyResult<Option<u64>> {
-        structure(slf).with_view(slf.py(), |stored| Ok(stored.design().map(|design| design.capacity)))
+    fn expected_items(slf: &Bound<'_, Self>) -> Option<u64> {
+        let (design, _) = structure(slf).storage.read_now(slf.py(), Storage::head);
+        design.map(|design| design.capacity)
     }
 
     /// The rate it was planned for; `None` if it was not.
     #[getter]
-    fn false_positive_rate(slf: &Bound<'_, Self>) -> PyResult<Option<f64>> {
-        structure(slf).with_view(slf.py(), |stored| Ok(stored.design().map(|design| design.rate)))
+    fn false_positive_rate(slf: &Bound<'_, Self>) -> Option<f64> {
+        let (design, _) = structure(slf).storage.read_now(slf.py(), Storage::head);
+        design.map(|design| design.rate)
     }
 
     /// Estimates how many items two filters have in common: the number and its standard error, or
@@ -393,7 +396,7 @@ fn contains_columns(
 pub fn discard(set: &Bound<'_, Filter>, item: &Bound<'_, PyAny>) -> PyResult<bool> {
     let this = structure(set);
     let digest = this.encoder().digest(item)?;
-    let remove = |storage: &mut crate::storage::Storage| storage.change_set()?.remove_digest(digest);
+    let remove = |storage: &mut Storage| storage.change_set()?.remove_digest(digest);
     match this.storage.write_now(set.py(), remove).map_err(raise)? {
         Removed::Removed => Ok(true),
         Removed::NotPresent => Ok(false),

@@ -2,11 +2,11 @@
 
 use super::filter::{Filter, discard, remove, structure};
 use super::structure::Structure;
-use crate::errors::{Exception, raise};
+use crate::errors::{Exception, bad_parameter, raise};
 use crate::keys::Encoder;
 use crate::secret;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyInt};
 use std::time::Duration;
 use umbel::aging::{self, Window};
 use umbel::any::Stored;
@@ -22,6 +22,23 @@ struct Common<'a, 'py> {
     secret: Option<&'a Bound<'py, PyAny>>,
     seed: u64,
     key: Option<Py<PyAny>>,
+}
+
+/// A number of items.
+pub struct Items(pub u64);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Items {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Items> {
+        match object.extract::<u64>() {
+            Ok(items) => Ok(Items(items)),
+            Err(_) if object.is_instance_of::<PyInt>() => {
+                Err(bad_parameter("expected_items", object.str()?, "a number from 1 to 2**64 - 1"))
+            }
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// Makes an empty filter, detached: clearing a large one takes time.
@@ -81,7 +98,7 @@ impl Bloom {
     #[allow(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
         py: Python<'_>,
-        expected_items: u64,
+        expected_items: Items,
         false_positive_rate: f64,
         kind: &str,
         hash: Option<&str>,
@@ -90,7 +107,7 @@ impl Bloom {
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Bloom>> {
         let kind = kind_of(kind, &[Kind::Blocked, Kind::Standard, Kind::Partitioned])?;
-        let size = (expected_items, false_positive_rate);
+        let size = (expected_items.0, false_positive_rate);
         let set = empty(py, kind, size, KindOptions::default(), Common { hash, secret, seed, key })?;
         Ok(set.add_subclass(Bloom))
     }
@@ -111,14 +128,14 @@ macro_rules! sized_class {
             ))]
             fn new(
                 py: Python<'_>,
-                expected_items: u64,
+                expected_items: Items,
                 false_positive_rate: f64,
                 hash: Option<&str>,
                 secret: Option<&Bound<'_, PyAny>>,
                 seed: u64,
                 key: Option<Py<PyAny>>,
             ) -> PyResult<PyClassInitializer<$class>> {
-                let size = (expected_items, false_positive_rate);
+                let size = (expected_items.0, false_positive_rate);
                 let set = empty(py, $kind, size, KindOptions::default(), Common { hash, secret, seed, key })?;
                 Ok(set.add_subclass($class))
             }
@@ -176,10 +193,10 @@ sized_class! {
         }
 
         /// Returns a new filter of the same items that is planned for another number of items.
-        fn resized<'py>(slf: &Bound<'py, Self>, expected_items: u64) -> PyResult<Bound<'py, PyAny>> {
+        fn resized<'py>(slf: &Bound<'py, Self>, expected_items: Items) -> PyResult<Bound<'py, PyAny>> {
             let (py, this) = (slf.py(), structure(slf.as_super()));
             let resized = this.with_view(py, |stored| match stored {
-                Stored::Set(filter) => Ok(Stored::Set(filter.resized_for(expected_items)?)),
+                Stored::Set(filter) => Ok(Stored::Set(filter.resized_for(expected_items.0)?)),
                 other => other.try_clone(),
             })?;
             super::leaf::wrap(py, this.like(py, resized)?)
@@ -219,7 +236,7 @@ impl Counting {
     #[allow(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
         py: Python<'_>,
-        expected_items: u64,
+        expected_items: Items,
         false_positive_rate: f64,
         kind: &str,
         hash: Option<&str>,
@@ -228,7 +245,7 @@ impl Counting {
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Counting>> {
         let kind = kind_of(kind, &[Kind::Counting, Kind::VariableIncrement, Kind::Deletable])?;
-        let size = (expected_items, false_positive_rate);
+        let size = (expected_items.0, false_positive_rate);
         let set = empty(py, kind, size, KindOptions::default(), Common { hash, secret, seed, key })?;
         Ok(set.add_subclass(Counting))
     }
@@ -277,7 +294,7 @@ impl Aging {
     #[allow(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
         py: Python<'_>,
-        expected_items: u64,
+        expected_items: Items,
         false_positive_rate: f64,
         window: Option<WindowArg>,
         generations: u32,
@@ -292,7 +309,7 @@ impl Aging {
         });
         let mut options = KindOptions::default();
         options.aging = aging::Options { window, generations };
-        let size = (expected_items, false_positive_rate);
+        let size = (expected_items.0, false_positive_rate);
         let set = empty(py, Kind::Aging, size, options, Common { hash, secret, seed, key })?;
         Ok(set.add_subclass(Aging))
     }
@@ -355,11 +372,11 @@ impl Fuse {
 #[pyo3(signature = (expected_items, false_positive_rate, *, kind = "blocked"))]
 pub fn plan<'py>(
     py: Python<'py>,
-    expected_items: u64,
+    expected_items: Items,
     false_positive_rate: f64,
     kind: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let spec = Spec::new(expected_items, false_positive_rate).map_err(raise)?;
+    let spec = Spec::new(expected_items.0, false_positive_rate).map_err(raise)?;
     let plan = plan_filter(kind.parse().map_err(raise)?, &spec).map_err(raise)?;
     let can = plan.kind.capabilities();
     let dict = PyDict::new(py);

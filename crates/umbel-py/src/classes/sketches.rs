@@ -1,6 +1,7 @@
 //! Counts of keys and sketches of streams: `Count`, `Distinct`, `CountMin`, `TopK`, `Frequent`.
 
 use super::filter::Filter;
+use super::kinds::Items;
 use super::leaf;
 use super::structure::Structure;
 use crate::errors::{Exception, raise};
@@ -143,7 +144,7 @@ impl Count {
     #[allow(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
         py: Python<'_>,
-        expected_items: u64,
+        expected_items: Items,
         noise: f64,
         kind: &str,
         hash: Option<&str>,
@@ -152,7 +153,7 @@ impl Count {
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Count>> {
         let kind: Kind = kind.parse().map_err(raise)?;
-        let spec = Spec::new(expected_items, noise).map_err(raise)?;
+        let spec = Spec::new(expected_items.0, noise).map_err(raise)?;
         let spec = spec.with_hasher(secret::hasher(hash, secret, seed)?);
         let counts = py.detach(|| AnyCount::build(kind, &spec)).map_err(raise)?;
         Ok(PyClassInitializer::from(Structure::owned(counts, key)?).add_subclass(Count))

@@ -111,10 +111,20 @@ impl Structure {
     /// `file` is a path or an object that is open for writing bytes. The secret of a keyed hash is
     /// written only with `embed_secret=True`; then everybody who has the file can craft false
     /// positives. A sealed secret is never written.
-    #[pyo3(signature = (file, *, embed_secret = false))]
-    fn save(&self, py: Python<'_>, file: &Bound<'_, PyAny>, embed_secret: bool) -> PyResult<()> {
+    ///
+    /// `meta` replaces the metadata: a dict from names to texts.
+    #[pyo3(signature = (file, *, embed_secret = false, meta = None))]
+    fn save(
+        &self,
+        py: Python<'_>,
+        file: &Bound<'_, PyAny>,
+        embed_secret: bool,
+        meta: Option<Meta>,
+    ) -> PyResult<()> {
+        let meta = meta.unwrap_or_else(|| self.meta.clone());
+        let options = Options { meta, embed_key: embed_secret, create_new: false };
         if file.hasattr(intern!(py, "write"))? {
-            let bytes = self.file_bytes(py, embed_secret)?;
+            let bytes = self.with_view(py, |stored| file::to_bytes(stored, &options))?;
             file.call_method1(intern!(py, "write"), (PyBytes::new(py, &bytes),))?;
             return Ok(());
         }
@@ -123,7 +133,6 @@ impl Structure {
                 "save() takes a path or an object with write(): str, os.PathLike or a binary file",
             )
         })?;
-        let options = Options { meta: self.meta.clone(), embed_key: embed_secret, create_new: false };
         self.with_view(py, |stored| file::save(&path, stored, &options))
     }
 
@@ -272,10 +281,9 @@ impl Structure {
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let this = slf.get();
-        let (kind, design, inserted, read_only) = this.storage.read_now(slf.py(), |storage| match storage {
-            Storage::Owned(stored) => (stored.kind(), stored.design(), stored.inserted(), false),
-            Storage::Mapped(mapped) => (mapped.kind(), None, None, true),
-        });
+        let (kind, (design, inserted), read_only) = this
+            .storage
+            .read_now(slf.py(), |storage| (storage.kind(), storage.head(), storage.is_read_only()));
         let mut text = format!("<umbel.{} kind={kind}", slf.get_type().name()?);
         if let Some(design) = design {
             text += &format!(" expected_items={} false_positive_rate={}", design.capacity, design.rate);

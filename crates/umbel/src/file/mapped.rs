@@ -393,6 +393,11 @@ impl<F> Mapped<F> {
         self.filter.hasher()
     }
 
+    /// Returns the information in the header, which was verified when the file was opened.
+    pub fn info(&self) -> Info {
+        Info::from_header(&self.header)
+    }
+
     /// Returns the metadata.
     pub fn meta(&self) -> &Meta {
         &self.header.meta
