@@ -282,7 +282,14 @@ impl Filter {
 
     /// Returns whether anything was added.
     fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
-        structure(slf).with_view(slf.py(), |stored| Ok(stored.stats().used_cells > 0))
+        let this = structure(slf);
+        let (kind, inserted) = this.storage.read_now(slf.py(), |storage| (storage.kind(), storage.head().1));
+        let can = kind.capabilities();
+        match inserted {
+            Some(0) => Ok(false),
+            Some(_) if !can.remove && !can.forget => Ok(true),
+            _ => this.with_view(slf.py(), |stored| Ok(stored.stats().used_cells > 0)),
+        }
     }
 
     /// Removes all items.

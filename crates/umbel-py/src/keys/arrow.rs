@@ -13,7 +13,7 @@ use arrow_array::types::{
     UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, DictionaryArray, downcast_dictionary_array, make_array};
-use arrow_buffer::ArrowNativeType;
+use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -59,7 +59,7 @@ fn bad_array(error: &arrow_schema::ArrowError) -> PyErr {
     Exception::Parameter.with(format!("the Arrow column cannot be read: {error}"))
 }
 
-/// Returns the keys of an array.
+/// Returns the keys of an array. A table of one column is that column.
 fn column(array: &ArrayRef) -> PyResult<Column> {
     let unexpected = || Exception::Parameter.with("the Arrow column is not of the type that it claims");
     macro_rules! values {
@@ -94,8 +94,16 @@ fn column(array: &ArrayRef) -> PyResult<Column> {
             array => dictionary(array)?,
             _ => return Err(unexpected())
         ),
+        // Tables come as structures, and some libraries, such as DuckDB, have nothing smaller.
         DataType::Struct(_) => {
-            return Err(Exception::KeyType.with("a table is not a column of keys: pass one of its columns"));
+            let [only] = array.as_struct().columns() else {
+                return Err(
+                    Exception::KeyType.with("a table is not a column of keys: pass one of its columns")
+                );
+            };
+            let rows = array.as_struct().nulls();
+            let Column::Arrow { values, nulls } = column(only)? else { return Err(unexpected()) };
+            return Ok(Column::Arrow { values, nulls: NullBuffer::union(nulls.as_ref(), rows) });
         }
         other => return Err(not_keys(&format!("an Arrow column of type {other}"))),
     };
