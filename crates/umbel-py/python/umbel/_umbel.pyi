@@ -1,0 +1,567 @@
+# The types of the extension module. Documentation is in the docstrings of its classes and functions.
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from os import PathLike
+from typing import (
+    Any,
+    Final,
+    Literal,
+    NoReturn,
+    NotRequired,
+    Protocol,
+    Self,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
+
+# numpy is optional: a type checker that does not find it takes its types as `Any`.
+from numpy import bool_  # type: ignore[import-not-found,unused-ignore]
+from numpy.typing import DTypeLike, NDArray  # type: ignore[import-not-found,unused-ignore]
+from typing_extensions import Buffer, CapsuleType, disjoint_base
+
+__all__ = [
+    "__version__",
+    "Structure",
+    "Filter",
+    "Bloom",
+    "Cuckoo",
+    "Counting",
+    "Quotient",
+    "Scalable",
+    "Aging",
+    "Fuse",
+    "Map",
+    "Count",
+    "Distinct",
+    "CountMin",
+    "TopK",
+    "Frequent",
+    "Mask",
+    "load",
+    "open",
+    "plan",
+    "_restore",
+]
+
+_T = TypeVar("_T")
+
+# A key is a str, bytes, anything with `__index__`, a UUID or a network address. With `key=`, it is
+# any object, so the methods take `object`, as those of `set` do for lookups.
+_Item: TypeAlias = object
+_Key: TypeAlias = Callable[[Any], object]
+_Hash: TypeAlias = Literal["fast", "keyed", "sealed"]
+_Path: TypeAlias = str | PathLike[str]
+_Secret: TypeAlias = bytes | bytearray | _Path
+_SetKind: TypeAlias = Literal[
+    "blocked",
+    "standard",
+    "partitioned",
+    "floom",
+    "cuckoo",
+    "counting",
+    "variable-increment",
+    "deletable",
+    "quotient",
+    "scalable",
+    "aging",
+    "fuse",
+]
+
+@type_check_only
+class _ArrowArray(Protocol):
+    def __arrow_c_array__(
+        self, requested_schema: Any = None
+    ) -> tuple[CapsuleType, CapsuleType]: ...
+
+@type_check_only
+class _ArrowStream(Protocol):
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> CapsuleType: ...
+
+@type_check_only
+class _Array(Protocol):
+    # A numpy array, or an object that numpy makes one of.
+    def __array__(self) -> Any: ...
+
+@type_check_only
+class _Reader(Protocol):
+    def read(self) -> bytes: ...
+
+@type_check_only
+class _Writer(Protocol):
+    def write(self, data: bytes, /) -> object: ...
+
+_Arrow: TypeAlias = _ArrowArray | _ArrowStream
+_Items: TypeAlias = Iterable[_Item] | Buffer | _Array | _Arrow
+
+@type_check_only
+class _Stats(TypedDict):
+    kind: str
+    holds: Literal["set", "map", "multiset", "sketch"]
+    cells: int
+    hashes: int
+    bits: int
+    bytes: int
+    capacity: int | None
+    count: int | None
+    estimated_count: float | None
+    estimated_count_error: float | None
+    fill: float
+    fpr_target: float | None
+    fpr_now: float
+    hash: _Hash
+    public_hash: bool
+    # Some kinds have more.
+    bits_of_a_cell: NotRequired[float]
+    bits_per_cell: NotRequired[float]
+    code_book_bytes: NotRequired[float]
+    collided_regions: NotRequired[float]
+    decay: NotRequired[float]
+    deletability: NotRequired[float]
+    depth: NotRequired[float]
+    distinct_fingerprints: NotRequired[float]
+    epoch: NotRequired[float]
+    error: NotRequired[float]
+    error_bound: NotRequired[float]
+    fingerprint_bits: NotRequired[float]
+    generations: NotRequired[float]
+    groups: NotRequired[float]
+    k: NotRequired[float]
+    keys_without_a_place: NotRequired[float]
+    levels: NotRequired[float]
+    live_generations: NotRequired[float]
+    load: NotRequired[float]
+    probability_of_more: NotRequired[float]
+    reachable_patterns: NotRequired[float]
+    regions: NotRequired[float]
+    seen_patterns: NotRequired[float]
+    slots_per_bucket: NotRequired[float]
+    stages: NotRequired[float]
+    standard_error: NotRequired[float]
+    stuck_cells: NotRequired[float]
+    values: NotRequired[float]  # type: ignore[misc,unused-ignore]
+    width: NotRequired[float]
+
+@type_check_only
+class _Probe(TypedDict):
+    section: int
+    bit: int
+    bits: int
+    line: int
+    value: int
+
+@type_check_only
+class _Explanation(TypedDict):
+    key: Any
+    kind: str
+    hash: str
+    digest: str
+    probes: list[_Probe]
+    member: bool
+    first_zero: int | None
+
+@type_check_only
+class _Abilities(TypedDict):
+    add: bool
+    remove: bool
+    grow: bool
+    forget: bool
+    union: bool
+    intersect: bool
+    fold: bool
+
+@type_check_only
+class _Plan(TypedDict):
+    kind: str
+    capacity: int
+    bits: int
+    built_bits: int
+    hashes: int
+    bytes: int
+    fpr: float
+    fpr_target: float
+    bits_per_key: float
+    lines_touched: float
+    can: _Abilities
+
+__version__: Final[str]
+
+@disjoint_base
+class Structure:
+    @property
+    def kind(self) -> str: ...
+    @property
+    def hash(self) -> _Hash: ...
+    @property
+    def read_only(self) -> bool: ...
+    @property
+    def meta(self) -> dict[str, str]: ...
+    def save(
+        self,
+        file: _Path | _Writer,
+        *,
+        embed_secret: bool = False,
+        meta: dict[str, str] | None = None,
+    ) -> None: ...
+    @classmethod
+    def load(
+        cls,
+        file: _Path | _Reader,
+        *,
+        secret: _Secret | None = None,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def to_bytes(self, *, embed_secret: bool = False) -> bytes: ...
+    @classmethod
+    def from_bytes(
+        cls,
+        data: Buffer,
+        *,
+        secret: _Secret | None = None,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def save_bytes(self) -> bytes: ...
+    @classmethod
+    def load_bytes(cls, data: Buffer) -> Self: ...
+    def copy(self) -> Self: ...
+    def stats(self) -> _Stats: ...
+    def __bytes__(self) -> bytes: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: object, /) -> Self: ...
+    def __reduce__(self) -> tuple[Callable[..., Structure], tuple[object, ...]]: ...
+    def __sizeof__(self) -> int: ...
+
+class Filter(Structure):
+    @property
+    def approx_items(self) -> float: ...
+    @property
+    def inserted(self) -> int | None: ...
+    @property
+    def size_in_bits(self) -> int: ...
+    @property
+    def expected_items(self) -> int | None: ...
+    @property
+    def false_positive_rate(self) -> float | None: ...
+    def update(self, *others: _Items | Filter) -> None: ...
+    @overload
+    def contains_many(self, items: _Arrow) -> Mask: ...
+    @overload
+    def contains_many(self, items: _Array) -> NDArray[bool_]: ...
+    @overload
+    def contains_many(self, items: Iterable[_Item] | Buffer) -> list[bool]: ...
+    def union(self, *others: _Items | Filter) -> Self: ...
+    def intersection(self, *others: _Items | Filter) -> Self: ...
+    def intersection_update(self, *others: _Items | Filter) -> None: ...
+    def issubset(self, other: _Items | Filter) -> bool: ...
+    def issuperset(self, other: _Items | Filter) -> bool: ...
+    def overlap(self, other: Filter) -> tuple[float, float] | None: ...
+    def why(self, item: _Item) -> _Explanation: ...
+    def clear(self) -> None: ...
+    def __or__(self, other: Filter, /) -> Self: ...
+    def __ror__(self, other: Filter, /) -> Self: ...
+    def __and__(self, other: Filter, /) -> Self: ...
+    def __rand__(self, other: Filter, /) -> Self: ...
+    def __ior__(self, other: Filter, /) -> Self: ...
+    def __iand__(self, other: Filter, /) -> Self: ...
+    def __le__(self, other: Filter, /) -> bool: ...
+    def __lt__(self, other: Filter, /) -> bool: ...
+    def __ge__(self, other: Filter, /) -> bool: ...
+    def __gt__(self, other: Filter, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __bool__(self) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class Bloom(Filter):
+    def __new__(
+        cls,
+        expected_items: int,
+        false_positive_rate: float,
+        *,
+        kind: Literal["blocked", "standard", "partitioned"] = "blocked",
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def add(self, item: _Item, /) -> bool: ...
+    def __contains__(self, item: _Item, /) -> bool: ...
+
+@final
+class Cuckoo(Filter):
+    def __new__(
+        cls,
+        expected_items: int,
+        false_positive_rate: float,
+        *,
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def add(self, item: _Item, /) -> bool: ...
+    def remove(self, item: _Item) -> None: ...
+    def discard(self, item: _Item) -> bool: ...
+    def __contains__(self, item: _Item, /) -> bool: ...
+
+@final
+class Counting(Filter):
+    def __new__(
+        cls,
+        expected_items: int,
+        false_positive_rate: float,
+        *,
+        kind: Literal["counting", "variable-increment", "deletable"] = "counting",
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def add(self, item: _Item, /) -> bool: ...
+    def remove(self, item: _Item) -> None: ...
+    def discard(self, item: _Item) -> bool: ...
+    def __contains__(self, item: _Item, /) -> bool: ...
+
+@final
+class Quotient(Filter):
+    def __new__(
+        cls,
+        expected_items: int,
+        false_positive_rate: float,
+        *,
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def add(self, item: _Item, /) -> bool: ...
+    def remove(self, item: _Item) -> None: ...
+    def discard(self, item: _Item) -> bool: ...
+    def resized(self, expected_items: int) -> Self: ...
+    def __contains__(self, item: _Item, /) -> bool: ...
+
+@final
+class Scalable(Filter):
+    def __new__(
+        cls,
+        expected_items: int,
+        false_positive_rate: float,
+        *,
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def add(self, item: _Item, /) -> bool: ...
+    def __contains__(self, item: _Item, /) -> bool: ...
+
+@final
+class Aging(Filter):
+    def __new__(
+        cls,
+        expected_items: int,
+        false_positive_rate: float,
+        *,
+        window: int | timedelta | None = None,
+        generations: int = 8,
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def add(self, item: _Item, /) -> bool: ...
+    def advance(self, now: float | None = None) -> None: ...
+    def __contains__(self, item: _Item, /) -> bool: ...
+
+@final
+class Fuse(Filter):
+    def __new__(
+        cls,
+        items: _Items,
+        false_positive_rate: float,
+        *,
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    # All items are given to the constructor.
+    def add(self, item: _Item, /) -> NoReturn: ...
+    def __contains__(self, item: _Item, /) -> bool: ...
+
+@final
+class Map(Structure):
+    def __new__(
+        cls,
+        keys: _Items,
+        values: Iterable[SupportsIndex] | Iterable[str],
+        false_positive_rate: float = 0.01,
+        *,
+        kind: Literal["bloomier", "bloomier-mutable"] = "bloomier",
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    @property
+    def largest_value(self) -> int: ...
+    @property
+    def names(self) -> dict[int, str] | None: ...
+    @overload
+    def get(self, key: _Item, default: None = None) -> int | str | bytes | None: ...
+    @overload
+    def get(self, key: _Item, default: _T) -> int | str | bytes | _T: ...
+    def get_many(self, keys: _Items) -> list[int | str | bytes | None]: ...
+    def __getitem__(self, key: _Item, /) -> int | str | bytes: ...
+    def __setitem__(self, key: _Item, value: SupportsIndex, /) -> None: ...
+    # The keys of a map are fixed.
+    def __delitem__(self, key: _Item, /) -> NoReturn: ...
+    def __contains__(self, key: _Item, /) -> bool: ...
+
+@final
+class Count(Structure):
+    def __new__(
+        cls,
+        expected_items: int,
+        *,
+        noise: float = 0.005,
+        kind: Literal["multi-resolution", "space-code"] = "multi-resolution",
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def add(self, item: _Item) -> None: ...
+    def update(self, *others: _Items) -> None: ...
+    def count(self, item: _Item) -> float: ...
+    def interval(self, item: _Item) -> tuple[float, float, float]: ...
+    def count_many(self, items: _Items) -> list[float]: ...
+    def clear(self) -> None: ...
+    def __contains__(self, item: _Item, /) -> bool: ...
+    def __or__(self, other: Count, /) -> Self: ...
+    def __ror__(self, other: Count, /) -> Self: ...
+    def __ior__(self, other: Count, /) -> Self: ...
+
+@final
+class Distinct(Structure):
+    def __new__(
+        cls,
+        error: float = 0.01,
+        *,
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def add(self, item: _Item) -> None: ...
+    def update(self, *others: _Items) -> None: ...
+    def count(self) -> float: ...
+    def estimate(self) -> tuple[float, float]: ...
+    def clear(self) -> None: ...
+    def __or__(self, other: Distinct, /) -> Self: ...
+    def __ror__(self, other: Distinct, /) -> Self: ...
+    def __ior__(self, other: Distinct, /) -> Self: ...
+
+@final
+class CountMin(Structure):
+    def __new__(
+        cls,
+        error: float = 0.001,
+        probability: float = 0.01,
+        *,
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def add(self, item: _Item) -> None: ...
+    def update(self, *others: _Items) -> None: ...
+    def count(self, item: _Item) -> int: ...
+    def clear(self) -> None: ...
+    def __or__(self, other: CountMin, /) -> Self: ...
+    def __ror__(self, other: CountMin, /) -> Self: ...
+    def __ior__(self, other: CountMin, /) -> Self: ...
+
+@final
+class TopK(Structure):
+    def __new__(
+        cls,
+        k: int,
+        *,
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def add(self, item: _Item) -> None: ...
+    def update(self, *others: _Items) -> None: ...
+    def count(self, item: _Item) -> int: ...
+    @overload
+    def items(self, type: type[str] | None = None) -> list[tuple[str, int]]: ...
+    @overload
+    def items(self, type: type[bytes]) -> list[tuple[bytes, int]]: ...
+    @overload
+    def items(self, type: type[int]) -> list[tuple[int, int]]: ...
+    def clear(self) -> None: ...
+    def __or__(self, other: TopK, /) -> Self: ...
+    def __ror__(self, other: TopK, /) -> Self: ...
+    def __ior__(self, other: TopK, /) -> Self: ...
+
+@final
+class Frequent(Structure):
+    def __new__(
+        cls,
+        k: int,
+        *,
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        key: _Key | None = None,
+    ) -> Self: ...
+    def add(self, item: _Item) -> None: ...
+    def update(self, *others: _Items) -> None: ...
+    def count(self, item: _Item) -> int: ...
+    @overload
+    def items(self, type: type[str] | None = None) -> list[tuple[str, int]]: ...
+    @overload
+    def items(self, type: type[bytes]) -> list[tuple[bytes, int]]: ...
+    @overload
+    def items(self, type: type[int]) -> list[tuple[int, int]]: ...
+    def clear(self) -> None: ...
+    def __or__(self, other: Frequent, /) -> Self: ...
+    def __ror__(self, other: Frequent, /) -> Self: ...
+    def __ior__(self, other: Frequent, /) -> Self: ...
+
+@final
+class Mask:
+    def to_list(self) -> list[bool | None]: ...
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> bool | None: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> list[bool | None]: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[bool | None]: ...
+    def __array__(
+        self, dtype: DTypeLike | None = None, *, copy: bool | None = None
+    ) -> NDArray[Any]: ...
+    def __arrow_c_array__(
+        self, requested_schema: object = None
+    ) -> tuple[CapsuleType, CapsuleType]: ...
+
+# The class depends on the file. `Bloom.load` and its like have a precise type.
+def load(
+    file: _Path | _Reader, *, secret: _Secret | None = None, key: _Key | None = None
+) -> Any: ...
+def open(
+    path: _Path, *, secret: _Secret | None = None, key: _Key | None = None
+) -> Any: ...
+def plan(
+    expected_items: int, false_positive_rate: float, *, kind: _SetKind = "blocked"
+) -> _Plan: ...
+def _restore(data: bytes, key: _Key | None) -> Structure: ...
