@@ -6,6 +6,7 @@ use crate::keys::Encoder;
 use crate::secret;
 use crate::shared::Shared;
 use crate::storage::Storage;
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -390,7 +391,8 @@ fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return Ok(bytes.as_bytes().to_vec());
     }
-    data.extract::<Vec<u8>>().map_err(|_| {
+    let copied = PyBuffer::<u8>::get(data).and_then(|buffer| buffer.to_vec(data.py()));
+    copied.map_err(|_| {
         PyTypeError::new_err("the contents of a file are bytes: open it in binary mode, open(path, \"rb\")")
     })
 }
