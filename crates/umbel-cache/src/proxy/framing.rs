@@ -15,6 +15,7 @@ pub(super) type Fault = &'static str;
 
 const SEVERAL_LENGTHS: Fault = "it has more than one Content-Length";
 const INVALID_LENGTH: Fault = "its Content-Length is not a number";
+const LEADING_ZERO: Fault = "its Content-Length starts with a zero";
 const LENGTH_AND_CODING: Fault = "it has both a Content-Length and a Transfer-Encoding";
 const UNKNOWN_CODING: Fault = "its Transfer-Encoding is not just chunked";
 const SEVERAL_HOSTS: Fault = "it has more than one Host";
@@ -36,6 +37,10 @@ impl BodyLength {
         }
         let value = value.trim_ascii();
         let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+        // Some programs read such a number as octal.
+        if is_number && value.len() > 1 && value.starts_with(b"0") {
+            return Err(LEADING_ZERO);
+        }
         let number = str::from_utf8(value).ok().filter(|_| is_number).and_then(|digits| digits.parse().ok());
         self.content_length = Some(number.ok_or(INVALID_LENGTH)?);
         self.check_both()
@@ -249,7 +254,10 @@ mod tests {
             ("Content-Length: 5\r\nContent-Length: 5\r\n", "", Some(SEVERAL_LENGTHS)),
             ("Content-Length: 5, 5\r\n", "", Some(INVALID_LENGTH)),
             ("Content-Length: +5\r\n", "", Some(INVALID_LENGTH)),
+            ("Content-Length: -5\r\n", "", Some(INVALID_LENGTH)),
             ("Content-Length: 0x5\r\n", "", Some(INVALID_LENGTH)),
+            ("Content-Length: 010\r\n", "", Some(LEADING_ZERO)),
+            ("Content-Length: 00\r\n", "", Some(LEADING_ZERO)),
             ("Content-Length:\r\n", "", Some(INVALID_LENGTH)),
             ("Content-Length: 99999999999999999999\r\n", "", Some(INVALID_LENGTH)),
             ("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "", Some(LENGTH_AND_CODING)),
@@ -300,6 +308,7 @@ mod tests {
             (&[("transfer-encoding", "chunked")], Ok(())),
             (&[("content-length", "5"), ("content-length", "5")], Err(SEVERAL_LENGTHS)),
             (&[("content-length", "5,5")], Err(INVALID_LENGTH)),
+            (&[("content-length", "05")], Err(LEADING_ZERO)),
             (&[("content-length", "5"), ("transfer-encoding", "chunked")], Err(LENGTH_AND_CODING)),
             (&[("transfer-encoding", "identity")], Err(UNKNOWN_CODING)),
             (&[("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")], Err(UNKNOWN_CODING)),
