@@ -37,21 +37,29 @@ pub(crate) fn is_end_to_end(name: &HeaderName, headers: &HeaderMap) -> bool {
 }
 
 /// The headers with which some origins replace the host, path, scheme or method of a request.
-const OVERRIDES: [HeaderName; 14] = [
+const OVERRIDES: [HeaderName; 22] = [
     HeaderName::from_static("forwarded"),
+    HeaderName::from_static("front-end-https"),
     HeaderName::from_static("x-forwarded-host"),
+    HeaderName::from_static("x-forwarded-path"),
     HeaderName::from_static("x-forwarded-port"),
     HeaderName::from_static("x-forwarded-prefix"),
     HeaderName::from_static("x-forwarded-proto"),
+    HeaderName::from_static("x-forwarded-protocol"),
     HeaderName::from_static("x-forwarded-scheme"),
     HeaderName::from_static("x-forwarded-server"),
+    HeaderName::from_static("x-forwarded-ssl"),
+    HeaderName::from_static("x-forwarded-uri"),
     HeaderName::from_static("x-host"),
+    HeaderName::from_static("x-http-host-override"),
     HeaderName::from_static("x-http-method"),
     HeaderName::from_static("x-http-method-override"),
     HeaderName::from_static("x-method-override"),
     HeaderName::from_static("x-original-host"),
+    HeaderName::from_static("x-original-uri"),
     HeaderName::from_static("x-original-url"),
     HeaderName::from_static("x-rewrite-url"),
+    HeaderName::from_static("x-url-scheme"),
 ];
 
 /// Returns whether a request has a header by which its response may depend on more than its URL. As

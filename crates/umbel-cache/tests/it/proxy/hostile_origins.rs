@@ -12,16 +12,28 @@ use umbel_cache::store;
 #[test]
 fn headers_outside_the_key_do_not_poison_the_cache() {
     let names = [
+        "Forwarded",
+        "Front-End-Https",
         "X-Forwarded-Host",
-        "X-Forwarded-Scheme",
-        "X-Forwarded-Proto",
+        "X-Forwarded-Path",
         "X-Forwarded-Port",
         "X-Forwarded-Prefix",
+        "X-Forwarded-Proto",
+        "X-Forwarded-Protocol",
+        "X-Forwarded-Scheme",
+        "X-Forwarded-Server",
+        "X-Forwarded-Ssl",
+        "X-Forwarded-URI",
+        "X-Host",
+        "X-HTTP-Host-Override",
+        "X-HTTP-Method",
+        "X-HTTP-Method-Override",
+        "X-Method-Override",
+        "X-Original-Host",
+        "X-Original-URI",
         "X-Original-URL",
         "X-Rewrite-URL",
-        "X-Host",
-        "X-HTTP-Method-Override",
-        "Forwarded",
+        "X-URL-Scheme",
     ];
     let origin = Origin::start(move |request| {
         let link = names.iter().find_map(|name| request.header(name)).unwrap_or("honest").to_owned();
