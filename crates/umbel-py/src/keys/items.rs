@@ -1,7 +1,7 @@
 //! Objects that Python hands out one by one: lists, tuples, sets, iterators.
 
 use super::column::CHUNK;
-use super::object::{Encoder, plain, text};
+use super::object::Encoder;
 use super::source::is_plain_container;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -15,17 +15,22 @@ use umbel::Digest;
 ///
 /// # Errors
 ///
-/// If an object is not a key, the iteration fails, or `work` does. The digests of all objects before
-/// have been passed on.
+/// If an object is not a key, the iteration fails, or `work` does; also if a signal handler raises an
+/// exception, as Ctrl-C does. The digests of all objects before have been passed on.
 pub fn for_each(
     objects: &Bound<'_, PyAny>,
     encoder: Encoder<'_>,
     work: &mut dyn FnMut(&[Digest]) -> PyResult<()>,
 ) -> PyResult<()> {
     if !is_plain_container(objects) {
-        return objects.try_iter()?.try_for_each(|object| work(&[encoder.digest(&object?)?]));
+        return objects.try_iter()?.zip(1u64..).try_for_each(|(object, count)| {
+            work(&[encoder.digest(&object?)?])?;
+            // Signals wait while no Python code runs, and some iterators in C never end.
+            if count.is_multiple_of(1024) { objects.py().check_signals() } else { Ok(()) }
+        });
     }
-    let mut chunk = Chunk { digests: Vec::with_capacity(CHUNK.min(objects.len()?)), work };
+    let py = objects.py();
+    let mut chunk = Chunk { digests: Vec::with_capacity(CHUNK.min(objects.len()?)), work, py };
     let hashed = match objects.cast_exact::<PyList>() {
         Ok(list) if cfg!(not(Py_GIL_DISABLED)) => hash_list(list, encoder, &mut chunk),
         _ => objects.try_iter()?.try_for_each(|object| chunk.push(encoder.digest(&object?)?)),
@@ -37,6 +42,7 @@ pub fn for_each(
 struct Chunk<'a> {
     digests: Vec<Digest>,
     work: &'a mut dyn FnMut(&[Digest]) -> PyResult<()>,
+    py: Python<'a>,
 }
 
 impl Chunk<'_> {
@@ -49,7 +55,8 @@ impl Chunk<'_> {
     fn pass_on(&mut self) -> PyResult<()> {
         let passed = (self.work)(&self.digests);
         self.digests.clear();
-        passed
+        passed?;
+        self.py.check_signals()
     }
 }
 
@@ -59,7 +66,9 @@ const BLOCK: usize = 64;
 /// Hashes a list without taking a reference to each object, which would be a third of the time.
 ///
 /// The list may change whenever Python code runs, also in another thread while this one is detached.
-/// So objects are borrowed in blocks, during which neither happens.
+/// So objects are borrowed in blocks, during which neither happens. A block ends early at an object
+/// that is not an ordinary text, integer or `bytes`: even an exception that is dropped at once is an
+/// object, whose creation may start the garbage collector, and with it Python code.
 fn hash_list(list: &Bound<'_, PyList>, encoder: Encoder<'_>, chunk: &mut Chunk<'_>) -> PyResult<()> {
     let mut at = 0;
     while at < list.len() {
@@ -67,28 +76,24 @@ fn hash_list(list: &Bound<'_, PyList>, encoder: Encoder<'_>, chunk: &mut Chunk<'
         at = block.end;
         for index in block {
             // SAFETY: the index is below the length, which cannot have changed since: with a global
-            // interpreter lock (see `for_each`), no other thread has run, and neither `text` nor
-            // `plain` runs Python code. For the same reason the list keeps the object alive until its
-            // bytes have been hashed.
+            // interpreter lock (see `for_each`), no other thread has run, and a block ends where
+            // Python code may have run. For the same reason the list keeps the object alive until
+            // its bytes have been hashed.
             #[allow(unsafe_code, reason = "sound for the reason above")]
             let object = unsafe {
                 let object = pyo3::ffi::PyList_GetItem(list.as_ptr(), index as isize);
                 Borrowed::from_ptr(list.py(), object)
             };
-            if let Some(text) = text(&object) {
-                chunk.digests.push(encoder.hasher.digest_bytes(text));
+            if let Some(digest) = encoder.digest_now(&object) {
+                chunk.digests.push(digest);
                 continue;
             }
-            match plain(&object)? {
-                Some(bytes) => chunk.digests.push(bytes.digest(encoder.hasher)),
-                None => {
-                    let object = object.to_owned();
-                    chunk.digests.push(encoder.digest(&object)?);
-                    // Python code may have run, so the rest of the block is borrowed again.
-                    at = index + 1;
-                    break;
-                }
+            // The borrowed object may be gone, and the list be shorter.
+            at = index + 1;
+            if let Ok(object) = list.get_item(index) {
+                chunk.digests.push(encoder.digest(&object)?);
             }
+            break;
         }
         if chunk.digests.len() + BLOCK > CHUNK {
             chunk.pass_on()?;
