@@ -78,6 +78,8 @@ mod password;
 mod pipes;
 mod planning;
 mod proxy;
+#[cfg(unix)]
+mod python;
 mod real_passwords;
 mod real_words;
 mod remote;
