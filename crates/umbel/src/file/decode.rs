@@ -176,7 +176,9 @@ pub struct Aligned<T: ?Sized>(pub T);
 pub(super) fn regular(metadata: &Metadata) -> io::Result<()> {
     match metadata {
         metadata if metadata.is_file() => Ok(()),
-        metadata if metadata.is_dir() => Err(io::Error::other("it is a directory")),
+        metadata if metadata.is_dir() => {
+            Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"))
+        }
         _ => Err(io::Error::other("it is not a regular file")),
     }
 }
