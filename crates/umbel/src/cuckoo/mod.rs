@@ -226,9 +226,10 @@ impl Cuckoo {
 
     #[cold]
     fn no_place(&self) -> Error {
-        let (len, cells) = (self.len(), self.table.cells());
+        // The victim is stored outside of the slots.
+        let (taken, cells) = (self.len() - u64::from(self.victim.is_some()), self.table.cells());
         let why = format!(
-            "{len} of {cells} slots are taken and there is no place for the next key; remove keys, or build a filter \
+            "{taken} of {cells} slots are taken and there is no place for the next key; remove keys, or build a filter \
              of a larger capacity"
         );
         Error::Full { kind: Kind::Cuckoo, why }
