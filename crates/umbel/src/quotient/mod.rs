@@ -96,7 +96,7 @@ use sorted::Builder;
 const MAX_STRETCH: usize = 128;
 
 /// The remedy for a full filter.
-const MAKE_ROOM: &str = "resize it with `umbel resize`, or build it for more keys";
+const MAKE_ROOM: &str = "enlarge it (in the shell: `umbel resize`), or build it for more keys";
 
 /// A quotient filter: the multiset of the fingerprints of its keys.
 ///
