@@ -557,6 +557,8 @@ fn multiplicity(
     let saturated = theta == groups;
     // If noise alone may explain that all groups are found, only the lower bound is certain.
     let value = if saturated && low < 1.0 { low } else { recordings / sampling(level) };
+    // Rounding may put an estimate of 1 slightly below it.
+    let (low, high) = (low.min(value), high.max(value));
     Multiplicity { value, low, high, saturated }
 }
 
