@@ -394,8 +394,8 @@ impl Structure for Aging {
         let ring = u64::from(generations);
         let bits = |n, p| Ok(chain::measure(aging::generation(n, p, generations)?)?.bits * ring);
         let (n, p) = chain::keys_and_rate(spec, bits)?;
-        check_window(window.unwrap_or(Window::Keys(n)), n, generations)?;
         let shape = aging::generation(n, p, generations)?;
+        check_window(window.unwrap_or(Window::Keys(n)), n, generations)?;
         let size = chain::measure(shape)?;
         spec.finish(Plan {
             kind: Kind::Aging,
