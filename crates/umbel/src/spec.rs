@@ -12,12 +12,13 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 
+use crate::kind::Category;
 use crate::memory::LINE_BYTES;
 pub use crate::retrieval::Construction;
 use crate::sizing::{self, BlockedParams, Decimal, Given, KPolicy, Params, PartitionedParams};
 use crate::{
-    Blocked, Error, Hasher, Kind, Layout, Partitioned, Result, Standard, aging, bloomier, counting, cuckoo,
-    deletable, floom, fuse, quotient, scalable, space_code, variable_increment,
+    AnyFilter, Blocked, Error, Hasher, Kind, Layout, Partitioned, Result, Standard, aging, bloomier,
+    counting, cuckoo, deletable, floom, fuse, quotient, scalable, space_code, variable_increment,
 };
 
 /// The settings of a filter: any sufficient subset of keys (n), rate (p), bits (m) and hash
@@ -180,6 +181,34 @@ pub fn plan(kind: Kind, spec: &Spec) -> Result<Plan> {
         Err(_) if tiny => Kind::Standard.plan(spec),
         planned => planned,
     }
+}
+
+/// The largest filter that is built to predict its rate. In a larger one, a few bits more make no
+/// difference.
+const MAX_TRIED_BYTES: u64 = 64 << 10;
+
+/// Predicts the rate at capacity of the filter that is built. It has [`Plan::stored_bits`] bits, a few
+/// more than [`Plan::rate`] is computed for.
+///
+/// ```
+/// use umbel::spec::{plan, stored_rate};
+/// use umbel::{Kind, Spec};
+/// let spec = Spec::new(7, 0.01)?;
+/// let plan = plan(Kind::Standard, &spec)?;
+/// assert_eq!((plan.bits, plan.stored_bits), (68, 128));
+/// assert!(plan.rate > 0.009 && stored_rate(&plan, &spec)? < 0.001);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// If the filter cannot be built, or its rate cannot be predicted.
+pub fn stored_rate(plan: &Plan, spec: &Spec) -> Result<f64> {
+    let is_rounded = plan.stored_bits != plan.bits && plan.bytes <= MAX_TRIED_BYTES;
+    if !is_rounded || plan.kind.category() != Category::Set || plan.kind.capabilities().fixed {
+        return Ok(plan.rate);
+    }
+    AnyFilter::build(plan.kind, spec)?.predicted_rate(plan.capacity)
 }
 
 /// Returns the layout of a standard filter and its plan.

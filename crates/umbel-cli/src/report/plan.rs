@@ -3,9 +3,10 @@
 use super::{Columns, percent};
 use serde::Serialize;
 use std::fmt;
-use umbel::kind::{Capabilities, Category};
+use umbel::kind::Capabilities;
 use umbel::sizing::{deletable, rate};
-use umbel::{AnyFilter, Kind, Plan, Result, Spec};
+use umbel::spec::stored_rate;
+use umbel::{Kind, Plan, Result, Spec};
 
 /// The report of a plan, as `umbel plan` prints it, with the names that scripts rely on.
 #[derive(Debug, Serialize)]
@@ -78,7 +79,7 @@ impl PlanReport {
             hashes: plan.hashes,
             bytes: plan.bytes,
             fpr: plan.rate,
-            built_fpr: built_rate(plan, spec)?,
+            built_fpr: stored_rate(plan, spec)?,
             fpr_target: plan.rate_asked,
             bits_per_key: plan.bits as f64 / plan.capacity as f64,
             lines_touched: plan.lines_touched,
@@ -87,19 +88,6 @@ impl PlanReport {
             formulas: None,
         })
     }
-}
-
-/// The largest filter that is built to predict its rate. In a larger one, a few bits more make no
-/// difference.
-const MAX_TRIED_BYTES: u64 = 64 << 10;
-
-/// Returns the rate of the filter that is built, whose bits are rounded up to whole words.
-fn built_rate(plan: &Plan, spec: &Spec) -> Result<f64> {
-    let is_rounded = plan.stored_bits != plan.bits && plan.bytes <= MAX_TRIED_BYTES;
-    if !is_rounded || plan.kind.category() != Category::Set || plan.kind.capabilities().fixed {
-        return Ok(plan.rate);
-    }
-    AnyFilter::build(plan.kind, spec)?.predicted_rate(plan.capacity)
 }
 
 impl FormulaReport {
