@@ -5,7 +5,7 @@ use crate::keys::Origin;
 use arrow_array::ffi::to_ffi;
 use arrow_array::{Array, BooleanArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyCapsule, PyList, PySlice};
 use umbel::Answers;
@@ -76,6 +76,12 @@ fn numpy_array<'py>(py: Python<'py>, answers: &[u8]) -> PyResult<Bound<'py, PyAn
 ///
 /// Every library that reads Arrow takes it without a copy, as in `pyarrow.array(mask)` and
 /// `polars.Series(mask)`; `numpy.asarray(mask)` makes a numpy array, in which null is False.
+///
+/// >>> import pyarrow
+/// >>> f = Bloom(100, 0.01)
+/// >>> f.update(["apple", "pear"])
+/// >>> f.contains_many(pyarrow.array(["apple", None, "plum"])).to_list()
+/// [True, None, False]
 #[pyclass(frozen, module = "umbel", sequence)]
 pub struct Mask(BooleanArray);
 
@@ -95,12 +101,15 @@ impl Mask {
         if let Ok(slice) = index.cast::<PySlice>() {
             return self.to_list(py)?.get_item(slice);
         }
-        let (index, len) = (index.extract::<isize>()?, self.0.len());
+        let len = self.0.len();
+        let outside =
+            || PyIndexError::new_err(format!("index {index} is outside of a mask with {len} answers"));
+        let index = match index.extract::<isize>() {
+            Err(error) if error.is_instance_of::<PyOverflowError>(py) => return Err(outside()),
+            index => index?,
+        };
         let at = if index < 0 { index.checked_add_unsigned(len) } else { Some(index) };
-        let at = at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at < len);
-        let at = at.ok_or_else(|| {
-            PyIndexError::new_err(format!("index {index} is outside of a mask with {len} answers"))
-        })?;
+        let at = at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at < len).ok_or_else(outside)?;
         Ok(self.item(at).into_pyobject(py)?.into_any())
     }
 

@@ -115,18 +115,20 @@ pub fn raise_key_file(error: KeyFileError) -> PyErr {
 
 /// Makes the subclass of `FileError` that fits the system's error, with `errno` and `filename`.
 pub fn file_error(message: String, path: &Path, source: &io::Error) -> PyErr {
-    let name = match source.kind() {
-        io::ErrorKind::NotFound => "MissingFileError",
-        io::ErrorKind::PermissionDenied => "FilePermissionError",
-        io::ErrorKind::IsADirectory => "DirectoryError",
-        _ => Exception::File.name(),
+    // An error that did not come from the system itself has no number.
+    let (name, usual) = match source.kind() {
+        io::ErrorKind::NotFound => ("MissingFileError", Some("ENOENT")),
+        io::ErrorKind::PermissionDenied => ("FilePermissionError", Some("EACCES")),
+        io::ErrorKind::IsADirectory => ("DirectoryError", Some("EISDIR")),
+        _ => (Exception::File.name(), None),
     };
     Python::attach(|py| {
         let instance = class(py, name).and_then(|class| {
-            let instance = class.call1((message.as_str(),))?;
-            instance.setattr("errno", source.raw_os_error())?;
-            instance.setattr("filename", path)?;
-            Ok(instance)
+            let number = match (source.raw_os_error(), usual) {
+                (None, Some(usual)) => Some(py.import("errno")?.getattr(usual)?.extract()?),
+                (number, _) => number,
+            };
+            class.call1((number, message.as_str(), path.as_os_str()))
         });
         instance.map_or_else(|_| Exception::File.with(message.clone()), PyErr::from_value)
     })

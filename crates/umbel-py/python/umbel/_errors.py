@@ -41,7 +41,14 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class FileError(Error, OSError):
-    """The system refused an operation on a file."""
+    """The system refused an operation on a file.
+
+    `errno` and `filename` are those of the built-in exception; `strerror` is the whole message.
+    """
+
+    def __str__(self):
+        # `OSError` would put the number before the sentence and the path, which it has, behind it.
+        return self.strerror or super().__str__()
 
 
 class MissingFileError(FileError, FileNotFoundError):

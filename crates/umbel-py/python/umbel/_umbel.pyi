@@ -184,6 +184,7 @@ class _Plan(TypedDict):
     hashes: int
     bytes: int
     fpr: float
+    built_fpr: float
     fpr_target: float
     bits_per_key: float
     lines_touched: float
@@ -432,6 +433,7 @@ class Count(Structure):
         *,
         noise: float = 0.005,
         kind: Literal["multi-resolution", "space-code"] = "multi-resolution",
+        random_seed: int = 0,
         hash: _Hash | None = None,
         secret: _Secret | None = None,
         seed: int = 0,

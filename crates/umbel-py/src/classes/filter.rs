@@ -16,6 +16,9 @@ use umbel::key::Hashed;
 use umbel::{AnyFilter, Digest, Removed};
 
 /// A set of keys that answers "certainly not" or "probably yes": the base class of all sets.
+///
+/// >>> [isinstance(f, Filter) for f in (Bloom(10, 0.01), Cuckoo(10, 0.01), Count(10))]
+/// [True, True, False]
 #[pyclass(frozen, extends = Structure, subclass, module = "umbel")]
 pub struct Filter;
 
@@ -61,27 +64,53 @@ impl Filter {
 
     /// Returns the digests of all keys of an iterable or a column.
     pub fn digests(keys: &Bound<'_, PyAny>, encoder: Encoder<'_>) -> PyResult<Vec<Digest>> {
+        let Rows { mut digests, nulls } = Filter::rows(keys, encoder)?;
+        if !nulls.is_empty() {
+            let (mut row, mut nulls) = (0, nulls.into_iter().peekable());
+            digests.retain(|_| {
+                row += 1;
+                nulls.next_if_eq(&(row - 1)).is_none()
+            });
+        }
+        Ok(digests)
+    }
+
+    /// Returns the digest of each row of an iterable or a column.
+    pub fn rows(keys: &Bound<'_, PyAny>, encoder: Encoder<'_>) -> PyResult<Rows> {
         let py = keys.py();
-        let mut all = Vec::new();
+        let mut rows = Rows::default();
         match Source::new(keys)?.0 {
             Source::Columns(mut columns) => {
                 while let Some(column) = columns.next(py)? {
+                    let before = rows.digests.len();
                     let hashed = py.detach(|| {
-                        column.for_each_key(encoder.hasher, &mut |digests| {
-                            all.extend_from_slice(digests);
+                        column.for_each(encoder.hasher, &mut |digests| {
+                            rows.digests.extend_from_slice(digests);
                             Ok(())
                         })
                     });
                     hashed.map_err(raise)?;
+                    let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
+                    let is_null = |row: &usize| nulls.is_some_and(|nulls| nulls.is_null(*row));
+                    rows.nulls.extend((0..column.len()).filter(is_null).map(|row| before + row));
                 }
             }
             Source::Objects(objects) => for_each(&objects, encoder, &mut |digests| {
-                all.extend_from_slice(digests);
+                rows.digests.extend_from_slice(digests);
                 Ok(())
             })?,
         }
-        Ok(all)
+        Ok(rows)
     }
+}
+
+/// The digests of many rows.
+#[derive(Default)]
+pub struct Rows {
+    /// One for each row; that of a row without a key is arbitrary.
+    pub digests: Vec<Digest>,
+    /// The rows that have no key, in order.
+    pub nulls: Vec<usize>,
 }
 
 fn add_digests(py: Python<'_>, set: &Structure, digests: &[Digest]) -> PyResult<()> {
@@ -185,6 +214,12 @@ impl Filter {
     /// A column of numpy, Arrow, polars or pandas is hashed without Python objects, and null values
     /// in it are left out. After an exception, the items before the one that caused it have been
     /// added.
+    ///
+    /// >>> f, g = Bloom(100, 0.01), Bloom(100, 0.01)
+    /// >>> f.update(["apple", "pear"], range(3))
+    /// >>> g.update(["plum"], f)
+    /// >>> "plum" in g, "apple" in g, 2 in g
+    /// (True, True, True)
     #[pyo3(signature = (*others))]
     fn update(slf: &Bound<'_, Self>, others: &Bound<'_, PyTuple>) -> PyResult<()> {
         others.iter().try_for_each(|other| Filter::add_all(structure(slf), &other))
@@ -194,6 +229,11 @@ impl Filter {
     ///
     /// A numpy array has a numpy array of Booleans as answer, an Arrow column a `Mask`, in which the
     /// answer to a null value is null, and anything else a list.
+    ///
+    /// >>> f = Bloom(100, 0.01)
+    /// >>> f.update(["apple", "pear"])
+    /// >>> f.contains_many(["apple", "plum", "pear"])
+    /// [True, False, True]
     fn contains_many<'py>(slf: &Bound<'py, Self>, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, this) = (slf.py(), structure(slf));
         let (source, origin) = Source::new(items)?;
@@ -215,6 +255,10 @@ impl Filter {
     }
 
     /// Returns a new filter with the items of this one and of all others.
+    ///
+    /// >>> f = Bloom(100, 0.01)
+    /// >>> f.union(["apple"], ["pear"]).contains_many(["apple", "pear"])
+    /// [True, True]
     #[pyo3(signature = (*others))]
     fn union<'py>(slf: &Bound<'py, Self>, others: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, Self>> {
         let union = copied(slf)?;
@@ -223,6 +267,11 @@ impl Filter {
     }
 
     /// Returns a new filter with the items that this one and all others may have.
+    ///
+    /// >>> f = Bloom(100, 0.01)
+    /// >>> f.update(["apple", "pear"])
+    /// >>> f.intersection(["pear", "plum"]).contains_many(["apple", "pear", "plum"])
+    /// [False, True, False]
     #[pyo3(signature = (*others))]
     fn intersection<'py>(slf: &Bound<'py, Self>, others: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, Self>> {
         let intersection = copied(slf)?;
@@ -240,6 +289,11 @@ impl Filter {
     }
 
     /// Returns whether the other may have all items of this one.
+    ///
+    /// >>> f = Bloom(100, 0.01)
+    /// >>> f.update(["apple", "pear"])
+    /// >>> f.issubset(["apple", "pear", "plum"]), f.issubset(["apple"])
+    /// (True, False)
     fn issubset<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<bool> {
         is_subset(slf, &as_filter(slf, other)?)
     }
@@ -298,6 +352,11 @@ impl Filter {
     }
 
     /// The number of distinct items, estimated from the bits; `inf` if every bit is set.
+    ///
+    /// >>> f = Bloom(100, 0.01)
+    /// >>> f.update(["apple", "pear", "apple"])
+    /// >>> round(f.approx_items)
+    /// 2
     #[getter]
     fn approx_items(slf: &Bound<'_, Self>) -> PyResult<f64> {
         let estimate = structure(slf).with_view(slf.py(), |stored| Ok(stored.stats().estimate.estimate()))?;
@@ -306,6 +365,11 @@ impl Filter {
 
     /// The number of insertions, repeated items included; `None` where it is unknown, as after a
     /// union.
+    ///
+    /// >>> f = Bloom(100, 0.01)
+    /// >>> f.update(["apple", "pear", "apple"])
+    /// >>> f.inserted, (f | f).inserted
+    /// (3, None)
     #[getter]
     fn inserted(slf: &Bound<'_, Self>) -> Option<u64> {
         structure(slf).storage.read_now(slf.py(), Storage::head).1
@@ -333,6 +397,13 @@ impl Filter {
 
     /// Estimates how many items two filters have in common: the number and its standard error, or
     /// `None` if their union is full.
+    ///
+    /// >>> f, g = Bloom(10_000, 0.01), Bloom(10_000, 0.01)
+    /// >>> f.update(range(5000))
+    /// >>> g.update(range(4000, 9000))
+    /// >>> common, error = f.overlap(g)
+    /// >>> abs(common - 1000) < 4 * error
+    /// True
     fn overlap(slf: &Bound<'_, Self>, other: &Bound<'_, Filter>) -> PyResult<Option<(f64, f64)>> {
         let overlap = compare(slf.py(), structure(slf), structure(other), AnyFilter::overlap)?;
         Ok(overlap.map(|overlap| (overlap.intersection.value, overlap.intersection.standard_error)))
@@ -340,6 +411,11 @@ impl Filter {
 
     /// Explains the answer to an item: a dict with its digest and the cells that are read for it, as
     /// `umbel why --json` prints them.
+    ///
+    /// >>> f = Bloom(100, 0.01)
+    /// >>> why = f.why("apple")
+    /// >>> why["member"], why["digest"], why["first_zero"]
+    /// (False, '517a430dcf1f8a00', 1)
     fn why<'py>(slf: &Bound<'py, Self>, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let (py, this) = (slf.py(), structure(slf));
         let digest = this.encoder().digest(item)?;

@@ -5,12 +5,13 @@ use super::structure::Structure;
 use crate::errors::{Exception, bad_parameter, raise};
 use crate::keys::Encoder;
 use crate::secret;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt};
+use pyo3::types::{PyDelta, PyDict};
 use std::time::Duration;
 use umbel::aging::{self, Window};
 use umbel::any::Stored;
-use umbel::spec::{Construction, KindOptions, plan as plan_filter};
+use umbel::spec::{Construction, KindOptions, plan as plan_filter, stored_rate};
 use umbel::{AnyFilter, Kind, Spec, Timestamp};
 
 /// A constructor's result: the data, as an instance of `Filter`.
@@ -31,14 +32,26 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Items {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Items> {
-        match object.extract::<u64>() {
-            Ok(items) => Ok(Items(items)),
-            Err(_) if object.is_instance_of::<PyInt>() => {
-                Err(bad_parameter("expected_items", object.str()?, "a number from 1 to 2**64 - 1"))
-            }
-            Err(error) => Err(error),
-        }
+        number(&object, "expected_items", "a number of keys from 1 to 2^48").map(Items)
     }
+}
+
+/// Parses the parameter `seed`.
+pub fn seed(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+    number(object, "seed", "a number from 0 to 2**64 - 1")
+}
+
+/// Parses a number that is not negative.
+pub fn number<'py, T>(object: &Bound<'py, PyAny>, name: &str, needs: &str) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    object.extract::<T>().map_err(|error| {
+        if !error.is_instance_of::<PyOverflowError>(object.py()) {
+            return error;
+        }
+        object.str().map_or_else(|error| error, |got| bad_parameter(name, got, needs))
+    })
 }
 
 /// Makes an empty filter, detached: clearing a large one takes time.
@@ -60,7 +73,7 @@ fn set(stored: Stored, key: Option<Py<PyAny>>) -> PyResult<Set> {
 }
 
 /// Parses the parameter `kind`, which must be one of these.
-fn kind_of(name: &str, of: &[Kind]) -> PyResult<Kind> {
+pub fn kind_of(name: &str, of: &[Kind]) -> PyResult<Kind> {
     of.iter().copied().find(|kind| kind.to_string() == name).ok_or_else(|| {
         let names = of.iter().map(|kind| format!("{kind:?}", kind = kind.to_string())).collect::<Vec<_>>();
         Exception::Parameter
@@ -103,7 +116,7 @@ impl Bloom {
         kind: &str,
         hash: Option<&str>,
         secret: Option<&Bound<'_, PyAny>>,
-        seed: u64,
+        #[pyo3(from_py_with = seed)] seed: u64,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Bloom>> {
         let kind = kind_of(kind, &[Kind::Blocked, Kind::Standard, Kind::Partitioned])?;
@@ -132,7 +145,7 @@ macro_rules! sized_class {
                 false_positive_rate: f64,
                 hash: Option<&str>,
                 secret: Option<&Bound<'_, PyAny>>,
-                seed: u64,
+                #[pyo3(from_py_with = seed)] seed: u64,
                 key: Option<Py<PyAny>>,
             ) -> PyResult<PyClassInitializer<$class>> {
                 let size = (expected_items.0, false_positive_rate);
@@ -160,11 +173,22 @@ sized_class! {
         /// Removes an item once; raises `KeyError` if it is certainly not there.
         ///
         /// Only remove items that were added: others may share their cells with one that was.
+        ///
+        /// >>> f = Cuckoo(100, 0.01)
+        /// >>> f.update(["apple", "pear"])
+        /// >>> f.remove("apple")
+        /// >>> "apple" in f, "pear" in f
+        /// (False, True)
         fn remove(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>) -> PyResult<()> {
             remove(slf.as_super(), item)
         }
 
         /// Removes an item once if it may be there. Returns whether it was.
+        ///
+        /// >>> f = Cuckoo(100, 0.01)
+        /// >>> f.update(["apple", "pear"])
+        /// >>> f.discard("apple"), f.discard("plum")
+        /// (True, False)
         fn discard(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>) -> PyResult<bool> {
             discard(slf.as_super(), item)
         }
@@ -183,16 +207,34 @@ sized_class! {
         /// Removes an item once; raises `KeyError` if it is certainly not there.
         ///
         /// Only remove items that were added: others may share their cells with one that was.
+        ///
+        /// >>> f = Quotient(100, 0.01)
+        /// >>> f.update(["apple", "pear"])
+        /// >>> f.remove("apple")
+        /// >>> "apple" in f, "pear" in f
+        /// (False, True)
         fn remove(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>) -> PyResult<()> {
             remove(slf.as_super(), item)
         }
 
         /// Removes an item once if it may be there. Returns whether it was.
+        ///
+        /// >>> f = Quotient(100, 0.01)
+        /// >>> f.update(["apple", "pear"])
+        /// >>> f.discard("apple"), f.discard("plum")
+        /// (True, False)
         fn discard(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>) -> PyResult<bool> {
             discard(slf.as_super(), item)
         }
 
         /// Returns a new filter of the same items that is planned for another number of items.
+        ///
+        /// >>> f = Quotient(100, 0.01)
+        /// >>> f.update(range(100))
+        /// >>> f = f.resized(1000)
+        /// >>> f.update(range(100, 1000))
+        /// >>> all(f.contains_many(range(1000)))
+        /// True
         fn resized<'py>(slf: &Bound<'py, Self>, expected_items: Items) -> PyResult<Bound<'py, PyAny>> {
             let (py, this) = (slf.py(), structure(slf.as_super()));
             let resized = this.with_view(py, |stored| match stored {
@@ -241,7 +283,7 @@ impl Counting {
         kind: &str,
         hash: Option<&str>,
         secret: Option<&Bound<'_, PyAny>>,
-        seed: u64,
+        #[pyo3(from_py_with = seed)] seed: u64,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Counting>> {
         let kind = kind_of(kind, &[Kind::Counting, Kind::VariableIncrement, Kind::Deletable])?;
@@ -253,11 +295,22 @@ impl Counting {
     /// Removes an item once; raises `KeyError` if it is certainly not there.
     ///
     /// Only remove items that were added: others may share their cells with one that was.
+    ///
+    /// >>> f = Counting(100, 0.01)
+    /// >>> f.update(["apple", "apple", "pear"])
+    /// >>> f.remove("apple")
+    /// >>> "apple" in f, "pear" in f
+    /// (True, True)
     fn remove(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>) -> PyResult<()> {
         remove(slf.as_super(), item)
     }
 
     /// Removes an item once if it may be there. Returns whether it was.
+    ///
+    /// >>> f = Counting(100, 0.01)
+    /// >>> f.update(["apple", "pear"])
+    /// >>> f.discard("apple"), f.discard("plum")
+    /// (True, False)
     fn discard(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>) -> PyResult<bool> {
         discard(slf.as_super(), item)
     }
@@ -277,11 +330,30 @@ impl Counting {
 #[pyclass(frozen, extends = Filter, subclass, module = "umbel")]
 pub struct Aging;
 
-/// The parameter `window`.
-#[derive(FromPyObject)]
-enum WindowArg {
-    Items(u64),
-    Time(Duration),
+/// Parses the parameter `window`.
+fn window(object: &Bound<'_, PyAny>) -> PyResult<Option<Window>> {
+    if object.is_none() {
+        return Ok(None);
+    }
+    if object.is_instance_of::<PyDelta>() {
+        // A negative one does not fit.
+        let time = object.extract::<Duration>();
+        let time = time.map_err(|_| bad_parameter("window", object, "a time that is not negative"))?;
+        return Ok(Some(Window::Time(time)));
+    }
+    match number(object, "window", "a number of keys from 1 on") {
+        Ok(items) => Ok(Some(Window::Keys(items))),
+        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Err(PyTypeError::new_err(format!(
+            "window is a number of items or a datetime.timedelta, not {}",
+            object.get_type().name()?
+        ))),
+        Err(error) => Err(error),
+    }
+}
+
+/// Parses the parameter `generations`.
+fn generations(object: &Bound<'_, PyAny>) -> PyResult<u32> {
+    number(object, "generations", "a number from 1 to 256")
 }
 
 #[pymethods]
@@ -296,17 +368,13 @@ impl Aging {
         py: Python<'_>,
         expected_items: Items,
         false_positive_rate: f64,
-        window: Option<WindowArg>,
-        generations: u32,
+        #[pyo3(from_py_with = window)] window: Option<Window>,
+        #[pyo3(from_py_with = generations)] generations: u32,
         hash: Option<&str>,
         secret: Option<&Bound<'_, PyAny>>,
-        seed: u64,
+        #[pyo3(from_py_with = seed)] seed: u64,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Aging>> {
-        let window = window.map(|window| match window {
-            WindowArg::Items(items) => Window::Keys(items),
-            WindowArg::Time(time) => Window::Time(time),
-        });
         let mut options = KindOptions::default();
         options.aging = aging::Options { window, generations };
         let size = (expected_items.0, false_positive_rate);
@@ -318,6 +386,18 @@ impl Aging {
     ///
     /// `now` is in seconds since 1970, by default the time of the system. It must not be before the
     /// time that was set last.
+    ///
+    /// >>> from datetime import timedelta
+    /// >>> f = Aging(1000, 0.01, window=timedelta(hours=1))
+    /// >>> f.advance(1_800_000_000)
+    /// >>> f.add("apple")
+    /// True
+    /// >>> f.advance(1_800_000_000 + 3000)
+    /// >>> "apple" in f
+    /// True
+    /// >>> f.advance(1_800_000_000 + 10_000)
+    /// >>> "apple" in f
+    /// False
     #[pyo3(signature = (now = None))]
     fn advance(slf: &Bound<'_, Self>, now: Option<f64>) -> PyResult<()> {
         let now = match now {
@@ -351,7 +431,7 @@ impl Fuse {
         false_positive_rate: f64,
         hash: Option<&str>,
         secret: Option<&Bound<'_, PyAny>>,
-        seed: u64,
+        #[pyo3(from_py_with = seed)] seed: u64,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Fuse>> {
         let hasher = secret::hasher(hash, secret, seed)?;
@@ -366,8 +446,13 @@ impl Fuse {
 
 /// Computes the size and rate of a filter without building it.
 ///
-/// Returns a dict with the names that `umbel plan --json` uses. `kind` is the name of any kind of set,
+/// Returns a dict with names that `umbel plan --json` uses, too. `kind` is the name of any kind of set,
 /// such as "blocked", "standard", "cuckoo" or "fuse".
+///
+/// >>> umbel.plan(1_000_000, 0.01)["bits"]
+/// 10100736
+/// >>> umbel.plan(1_000_000, 0.01, kind="cuckoo")["can"]["remove"]
+/// True
 #[pyfunction]
 #[pyo3(signature = (expected_items, false_positive_rate, *, kind = "blocked"))]
 pub fn plan<'py>(
@@ -387,6 +472,7 @@ pub fn plan<'py>(
     dict.set_item("hashes", plan.hashes)?;
     dict.set_item("bytes", plan.bytes)?;
     dict.set_item("fpr", plan.rate)?;
+    dict.set_item("built_fpr", py.detach(|| stored_rate(&plan, &spec)).map_err(raise)?)?;
     dict.set_item("fpr_target", plan.rate_asked)?;
     dict.set_item("bits_per_key", plan.bits as f64 / plan.capacity as f64)?;
     dict.set_item("lines_touched", plan.lines_touched)?;

@@ -116,7 +116,8 @@ static METHODS: Methods = Methods([
         ml_meth: ffi::PyMethodDefPointer { PyCFunction: add },
         ml_flags: ffi::METH_O,
         ml_doc:
-            c"add($self, item, /)\n--\n\nAdds an item. Returns whether it was certainly not there before."
+            c"add($self, item, /)\n--\n\nAdds an item. Returns whether it was certainly not there before.\n\n\
+>>> f = Bloom(100, 0.01)\n>>> f.add(\"apple\"), f.add(\"apple\")\n(True, False)"
                 .as_ptr(),
     },
     ffi::PyMethodDef::zeroed(),

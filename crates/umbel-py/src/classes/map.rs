@@ -1,6 +1,7 @@
 //! `Map`: a value for each key in a few bits.
 
-use super::filter::Filter;
+use super::filter::{Filter, Rows};
+use super::kinds;
 use super::structure::Structure;
 use crate::errors::{Exception, raise};
 use crate::keys::Encoder;
@@ -25,6 +26,10 @@ use umbel::{AnyMap, Digest, Kind, Spec};
 /// >>> sections = Map(["bash", "vim", "gcc"], [0, 1, 2], 0.01)
 /// >>> sections["vim"], sections.get("emacs", "none")
 /// (1, 'none')
+/// >>> sections = Map(["bash", "vim"], [0, 1], kind="bloomier-mutable")
+/// >>> sections["vim"] = 0
+/// >>> sections["vim"]
+/// 0
 #[pyclass(frozen, extends = Structure, module = "umbel", mapping)]
 pub struct Map;
 
@@ -34,7 +39,9 @@ fn values(values: &Bound<'_, PyAny>) -> PyResult<(Vec<u64>, Option<CodeBook>)> {
     if !values.first().is_some_and(|value| value.is_instance_of::<PyString>()) {
         return Ok((values.iter().map(number).collect::<PyResult<_>>()?, None));
     }
-    let texts: Vec<String> = values.iter().map(|value| value.extract()).collect::<PyResult<_>>()?;
+    let text =
+        |value: &Bound<'_, PyAny>| Ok(value.cast::<PyString>().map_err(|_| no_value())?.to_str()?.to_owned());
+    let texts: Vec<String> = values.iter().map(text).collect::<PyResult<_>>()?;
     let mut numbers: BTreeMap<&str, u64> = texts.iter().map(|text| (text.as_str(), 0)).collect();
     numbers.values_mut().enumerate().for_each(|(at, number)| *number = at as u64);
     let names: Vec<&str> = numbers.keys().copied().collect();
@@ -43,9 +50,11 @@ fn values(values: &Bound<'_, PyAny>) -> PyResult<(Vec<u64>, Option<CodeBook>)> {
 }
 
 fn number(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    value.extract().map_err(|_| {
-        Exception::Parameter.with("the values of a map are integers from 0 on, or all of them are texts")
-    })
+    value.extract().map_err(|_| no_value())
+}
+
+fn no_value() -> PyErr {
+    Exception::Parameter.with("the values of a map are integers from 0 on, or all of them are texts")
 }
 
 impl Map {
@@ -101,10 +110,10 @@ impl Map {
         kind: &str,
         hash: Option<&str>,
         secret: Option<&Bound<'_, PyAny>>,
-        seed: u64,
+        #[pyo3(from_py_with = kinds::seed)] seed: u64,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Map>> {
-        let kind: Kind = kind.parse().map_err(raise)?;
+        let kind = kinds::kind_of(kind, &[Kind::Bloomier, Kind::BloomierMutable])?;
         let hasher = secret::hasher(hash, secret, seed)?;
         let digests = Filter::digests(keys, Encoder { hasher: &hasher, key: key.as_ref() })?;
         let (values, book) = self::values(values)?;
@@ -123,6 +132,10 @@ impl Map {
     }
 
     /// Returns the value of a key, or the default if it has none.
+    ///
+    /// >>> sections = Map(["bash", "vim"], ["shells", "editors"], 1e-6)
+    /// >>> sections.get("bash"), sections.get("emacs", "unknown")
+    /// ('shells', 'unknown')
     #[pyo3(signature = (key, default = None))]
     fn get<'py>(
         slf: &Bound<'py, Self>,
@@ -134,10 +147,16 @@ impl Map {
         Ok(value.or(default))
     }
 
-    /// Returns the values of many keys, in order: a list, with None for keys without a value.
+    /// Returns the values of many keys, in order: a list, with None for keys without a value and for
+    /// null.
+    ///
+    /// >>> Map(["bash", "vim"], [1, 2], 1e-6).get_many(["vim", "emacs", "bash"])
+    /// [2, None, 1]
     fn get_many<'py>(slf: &Bound<'py, Self>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let digests = Filter::digests(keys, Map::structure(slf).encoder())?;
-        PyList::new(slf.py(), Map::look_up(slf, &digests)?)
+        let Rows { digests, nulls } = Filter::rows(keys, Map::structure(slf).encoder())?;
+        let mut values = Map::look_up(slf, &digests)?;
+        nulls.into_iter().for_each(|row| values[row] = None);
+        PyList::new(slf.py(), values)
     }
 
     fn __getitem__<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -153,6 +172,12 @@ impl Map {
         })?;
         // The keys of a map are fixed, only their values change.
         if set { Ok(()) } else { Err(PyKeyError::new_err(key.clone().unbind())) }
+    }
+
+    fn __delitem__(_slf: &Bound<'_, Self>, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(Exception::Unsupported.with(
+            "the keys of a map are fixed: build a new one without the key, or give the key another value",
+        ))
     }
 
     fn __contains__(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {

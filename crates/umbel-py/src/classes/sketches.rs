@@ -1,10 +1,10 @@
 //! Counts of keys and sketches of streams: `Count`, `Distinct`, `CountMin`, `TopK`, `Frequent`.
 
-use super::filter::Filter;
-use super::kinds::Items;
+use super::filter::{Filter, Rows};
+use super::kinds::{self, Items};
 use super::leaf;
 use super::structure::Structure;
-use crate::errors::{Exception, raise};
+use crate::errors::{Exception, bad_parameter, raise};
 use crate::keys::{Source, for_each};
 use crate::secret;
 use pyo3::PyClass;
@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 use umbel::any::{AnySketch, Stored};
 use umbel::key::Hashed;
+use umbel::spec::KindOptions;
 use umbel::{AnyCount, Digest, Kind, Spec, sketch};
 
 /// Adds the digests of all keys of these iterables and columns to a structure.
@@ -46,15 +47,7 @@ fn add_bytes(
     others.iter().try_for_each(|keys| match Source::new(&keys)?.0 {
         Source::Columns(mut columns) => {
             while let Some(column) = columns.next(py)? {
-                this.with_change(py, |stored| {
-                    let mut added = Ok(());
-                    column.for_each_bytes(&mut |key| {
-                        if added.is_ok() {
-                            added = add(stored, key);
-                        }
-                    });
-                    added
-                })?;
+                this.with_change(py, |stored| column.for_each_bytes(&mut |key| add(stored, key)))?;
             }
             Ok(())
         }
@@ -83,11 +76,18 @@ fn count_of(
 
 fn unite(py: Python<'_>, this: &Structure, other: &Structure) -> PyResult<()> {
     if std::ptr::eq(this, other) {
-        let copy = this.with_view(py, Stored::try_clone)?;
-        return this.with_change(py, |stored| stored.union(&copy));
+        return unite(py, this, &other.copied(py)?);
     }
     let (mut ours, theirs) = this.storage.write_with(py, &other.storage);
-    py.detach(move || ours.change()?.union(theirs.view()?)).map_err(raise)
+    py.detach(move || ours.change()?.union(theirs.view()?)).map_err(raise_union)
+}
+
+/// Raises a failure to unite. Only counts need seeds that differ, those of their random numbers.
+fn raise_union(error: umbel::Error) -> PyErr {
+    match error {
+        umbel::Error::Parameter { name: "seed", got, needs } => bad_parameter("random_seed", got, needs),
+        error => raise(error),
+    }
 }
 
 fn united<'py, T: PyClass>(py: Python<'py>, this: &Structure, other: &Structure) -> PyResult<Bound<'py, T>> {
@@ -104,6 +104,9 @@ fn wrong(stored: &Stored) -> umbel::Error {
 ///
 /// `expected_items` is the number of additions it is planned for. `kind` is "multi-resolution" or
 /// "space-code", which is smaller but counts only up to about a hundred.
+///
+/// Each addition sets random bits. Counts that will be united need different random numbers: pass
+/// each another `random_seed`.
 ///
 /// >>> visits = Count(10_000)
 /// >>> visits.update(["/index.html"] * 500)
@@ -129,6 +132,11 @@ fn record(stored: &mut Stored, digests: &[Digest]) -> umbel::Result<()> {
     }
 }
 
+/// Parses the parameter `random_seed`.
+fn random_seed(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+    kinds::number(object, "random_seed", "a number from 0 to 2**64 - 1")
+}
+
 impl Count {
     fn structure<'a>(this: &'a Bound<'_, Count>) -> &'a Structure {
         this.as_super().get()
@@ -139,7 +147,8 @@ impl Count {
 impl Count {
     #[new]
     #[pyo3(signature = (
-        expected_items, *, noise = 0.005, kind = "multi-resolution", hash = None, secret = None, seed = 0, key = None
+        expected_items, *, noise = 0.005, kind = "multi-resolution", random_seed = 0, hash = None, secret = None,
+        seed = 0, key = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
@@ -147,19 +156,31 @@ impl Count {
         expected_items: Items,
         noise: f64,
         kind: &str,
+        #[pyo3(from_py_with = random_seed)] random_seed: u64,
         hash: Option<&str>,
         secret: Option<&Bound<'_, PyAny>>,
-        seed: u64,
+        #[pyo3(from_py_with = kinds::seed)] seed: u64,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Count>> {
-        let kind: Kind = kind.parse().map_err(raise)?;
-        let spec = Spec::new(expected_items.0, noise).map_err(raise)?;
-        let spec = spec.with_hasher(secret::hasher(hash, secret, seed)?);
-        let counts = py.detach(|| AnyCount::build(kind, &spec)).map_err(raise)?;
+        let kind = kinds::kind_of(kind, &[Kind::MultiResolution, Kind::SpaceCode])?;
+        let raise_noise = |error| match error {
+            umbel::Error::Parameter { name: "p", got, needs } => bad_parameter("noise", got, needs),
+            error => raise(error),
+        };
+        let spec = Spec::new(expected_items.0, noise).map_err(raise_noise)?;
+        let mut options = KindOptions::default();
+        options.space_code.seed = random_seed;
+        let spec = spec.with_hasher(secret::hasher(hash, secret, seed)?).with_options(options);
+        let counts = py.detach(|| AnyCount::build(kind, &spec)).map_err(raise_noise)?;
         Ok(PyClassInitializer::from(Structure::owned(counts, key)?).add_subclass(Count))
     }
 
     /// Records an item once more.
+    ///
+    /// >>> visits = Count(1000)
+    /// >>> visits.add("/index.html")
+    /// >>> "/index.html" in visits
+    /// True
     fn add(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>) -> PyResult<()> {
         let this = Count::structure(slf);
         let digest = this.encoder().digest(item)?;
@@ -179,6 +200,12 @@ impl Count {
 
     /// Estimates how often an item was recorded, with a 95 % confidence interval: the estimate, its
     /// lower and its upper end.
+    ///
+    /// >>> visits = Count(1000)
+    /// >>> visits.update(["/index.html"] * 100)
+    /// >>> estimate, low, high = visits.interval("/index.html")
+    /// >>> low < 100 < high
+    /// True
     fn interval(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>) -> PyResult<(f64, f64, f64)> {
         let this = Count::structure(slf);
         let digest = this.encoder().digest(item)?;
@@ -186,13 +213,20 @@ impl Count {
         Ok((count.value, count.low, count.high))
     }
 
-    /// Estimates how often each of many items was recorded: a list, in order.
+    /// Estimates how often each of many items was recorded: a list, in order, with 0 for null.
+    ///
+    /// >>> visits = Count(1000)
+    /// >>> visits.add("/index.html")
+    /// >>> [round(count) for count in visits.count_many(["/index.html", "/about.html"])]
+    /// [1, 0]
     fn count_many<'py>(slf: &Bound<'py, Self>, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let this = Count::structure(slf);
-        let digests = Filter::digests(items, this.encoder())?;
+        let Rows { digests, nulls } = Filter::rows(items, this.encoder())?;
         let counts =
             this.with_view(slf.py(), |stored| Ok(as_count(stored)?.count_batch(&Hashed(&digests))))?;
-        PyList::new(slf.py(), counts.iter().map(|count| count.value))
+        let mut values: Vec<f64> = counts.iter().map(|count| count.value).collect();
+        nulls.into_iter().for_each(|row| values[row] = 0.0);
+        PyList::new(slf.py(), values)
     }
 
     fn __contains__(slf: &Bound<'_, Self>, item: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -213,6 +247,11 @@ impl Count {
     fn clear(slf: &Bound<'_, Self>) -> PyResult<()> {
         Count::structure(slf).with_change(slf.py(), Stored::clear)
     }
+}
+
+/// Parses the parameter `k`.
+fn number_of_items(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+    kinds::number(object, "k", "a number of items from 1 on")
 }
 
 /// Defines a class of sketches, with the methods that all of them have.
@@ -324,7 +363,7 @@ impl Distinct {
         error: f64,
         hash: Option<&str>,
         secret: Option<&Bound<'_, PyAny>>,
-        seed: u64,
+        #[pyo3(from_py_with = kinds::seed)] seed: u64,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Distinct>> {
         let hasher = secret::hasher(hash, secret, seed)?;
@@ -354,6 +393,12 @@ impl Distinct {
     }
 
     /// Estimates the number of distinct items: the number and its standard error.
+    ///
+    /// >>> visitors = Distinct(0.01)
+    /// >>> visitors.update(range(100_000))
+    /// >>> count, error = visitors.estimate()
+    /// >>> abs(count - 100_000) < 4 * error
+    /// True
     fn estimate(slf: &Bound<'_, Self>) -> PyResult<(f64, f64)> {
         let count =
             Distinct::structure(slf).with_view(slf.py(), |stored| Ok(as_distinct(stored)?.count()))?;
@@ -392,7 +437,7 @@ sketch_class! {
             probability: f64,
             hash: Option<&str>,
             secret: Option<&Bound<'_, PyAny>>,
-            seed: u64,
+            #[pyo3(from_py_with = kinds::seed)] seed: u64,
             key: Option<Py<PyAny>>,
         ) -> PyResult<PyClassInitializer<CountMin>> {
             let hasher = secret::hasher(hash, secret, seed)?;
@@ -421,10 +466,10 @@ sketch_class! {
         #[new]
         #[pyo3(signature = (k, *, hash = None, secret = None, seed = 0, key = None))]
         fn new(
-            k: u64,
+            #[pyo3(from_py_with = number_of_items)] k: u64,
             hash: Option<&str>,
             secret: Option<&Bound<'_, PyAny>>,
-            seed: u64,
+            #[pyo3(from_py_with = kinds::seed)] seed: u64,
             key: Option<Py<PyAny>>,
         ) -> PyResult<PyClassInitializer<TopK>> {
             let hasher = secret::hasher(hash, secret, seed)?;
@@ -444,6 +489,11 @@ sketch_class! {
         ///
         /// A sketch stores the bytes of its items. `type` is the type that they are returned as: str
         /// (the default), bytes or int.
+        ///
+        /// >>> top = TopK(2)
+        /// >>> top.update([404] * 3 + [200] * 5)
+        /// >>> top.items(int)
+        /// [(200, 5), (404, 3)]
         #[pyo3(signature = (r#type = None))]
         fn items<'py>(
             slf: &Bound<'py, Self>,
@@ -467,10 +517,10 @@ sketch_class! {
         #[new]
         #[pyo3(signature = (k, *, hash = None, secret = None, seed = 0, key = None))]
         fn new(
-            k: u64,
+            #[pyo3(from_py_with = number_of_items)] k: u64,
             hash: Option<&str>,
             secret: Option<&Bound<'_, PyAny>>,
-            seed: u64,
+            #[pyo3(from_py_with = kinds::seed)] seed: u64,
             key: Option<Py<PyAny>>,
         ) -> PyResult<PyClassInitializer<Frequent>> {
             let hasher = secret::hasher(hash, secret, seed)?;

@@ -10,7 +10,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyMemoryView, PySlice, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 use std::path::PathBuf;
 use umbel::any::Stored;
@@ -22,6 +22,9 @@ use umbel::{Hasher, Stats};
 /// Anything that an umbel file can hold: the base class of all filters, maps, counts and sketches.
 ///
 /// Use `umbel.load` or `umbel.open` for a file of any class.
+///
+/// >>> [isinstance(f, Structure) for f in (Bloom(10, 0.01), Count(10), Distinct())]
+/// [True, True, True]
 #[pyclass(frozen, subclass, module = "umbel")]
 pub struct Structure {
     pub storage: Shared<Storage>,
@@ -114,6 +117,11 @@ impl Structure {
     /// positives. A sealed secret is never written.
     ///
     /// `meta` replaces the metadata: a dict from names to texts.
+    ///
+    /// >>> f = Bloom(100, 0.01)
+    /// >>> f.save("fruit.umbel", meta={"source": "market"})
+    /// >>> umbel.load("fruit.umbel").meta
+    /// {'source': 'market'}
     #[pyo3(signature = (file, *, embed_secret = false, meta = None))]
     fn save(
         &self,
@@ -126,8 +134,7 @@ impl Structure {
         let options = Options { meta, embed_key: embed_secret, create_new: false };
         if file.hasattr(intern!(py, "write"))? {
             let bytes = self.with_view(py, |stored| file::to_bytes(stored, &options))?;
-            file.call_method1(intern!(py, "write"), (PyBytes::new(py, &bytes),))?;
-            return Ok(());
+            return write_all(file, &PyBytes::new(py, &bytes));
         }
         let path: PathBuf = file.extract().map_err(|_| {
             PyTypeError::new_err(
@@ -139,6 +146,11 @@ impl Structure {
 
     /// Returns the bytes of a file, like `bytes(f)`; with `embed_secret=True`, with the secret of a
     /// keyed hash.
+    ///
+    /// >>> f = Bloom(100, 0.01, hash="keyed")
+    /// >>> data = f.to_bytes(embed_secret=True)
+    /// >>> Bloom.from_bytes(data) == f
+    /// True
     #[pyo3(signature = (*, embed_secret = false))]
     fn to_bytes<'py>(&self, py: Python<'py>, embed_secret: bool) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.file_bytes(py, embed_secret)?))
@@ -152,6 +164,11 @@ impl Structure {
     ///
     /// `file` is a path or an object that is open for reading bytes. `secret` opens a keyed or
     /// sealed one: 16 or 32 bytes, or the path of a key file.
+    ///
+    /// >>> f = Bloom(100, 0.01)
+    /// >>> f.save("fruit.umbel")
+    /// >>> Bloom.load("fruit.umbel") == f
+    /// True
     #[classmethod]
     #[pyo3(signature = (file, *, secret = None, key = None))]
     fn load<'py>(
@@ -164,6 +181,10 @@ impl Structure {
     }
 
     /// Reads and verifies the bytes of a file.
+    ///
+    /// >>> f = Bloom(100, 0.01)
+    /// >>> Bloom.from_bytes(bytes(f)) == f
+    /// True
     #[classmethod]
     #[pyo3(signature = (data, *, secret = None, key = None))]
     fn from_bytes<'py>(
@@ -188,6 +209,11 @@ impl Structure {
     }
 
     /// Returns a copy in memory, which can be changed even if this was opened for reading only.
+    ///
+    /// >>> Bloom(100, 0.01).save("fruit.umbel")
+    /// >>> f = umbel.open("fruit.umbel").copy()
+    /// >>> f.add("apple")
+    /// True
     fn copy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         leaf::wrap(py, self.copied(py)?)
     }
@@ -240,6 +266,10 @@ impl Structure {
     /// Measures how large and how full the structure is, and the rate that follows.
     ///
     /// Returns a dict with the names that `umbel info --json` uses. Reads the whole structure.
+    ///
+    /// >>> stats = Bloom(1_000_000, 0.01).stats()
+    /// >>> stats["kind"], stats["bytes"], stats["count"], stats["fpr_now"]
+    /// ('blocked', 1262592, 0, 0.0)
     #[pyo3(name = "stats")]
     fn stats_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = self.stats(py)?;
@@ -315,6 +345,10 @@ fn of_class<'py>(cls: &Bound<'py, PyType>, object: Bound<'py, PyAny>) -> PyResul
 /// `file` is a path or an object that is open for reading bytes. `secret` opens a keyed or sealed
 /// one: 16 or 32 bytes, or the path of a key file. `key` is a function that makes a key of an
 /// object that is none, as in the constructors.
+///
+/// >>> Cuckoo(100, 0.01).save("fruit.umbel")
+/// >>> umbel.load("fruit.umbel")
+/// <umbel.Cuckoo kind=cuckoo expected_items=100 false_positive_rate=0.01 inserted=0>
 #[pyfunction]
 #[pyo3(signature = (file, *, secret = None, key = None))]
 pub fn load<'py>(
@@ -337,6 +371,12 @@ pub fn load<'py>(
 /// The file is mapped: processes that open the same one share its memory, and each part is verified
 /// before the first answer from it. The file must be neither changed nor shortened while it is
 /// open; `save` does neither, since it replaces a file by a new one.
+///
+/// >>> f = Bloom(100, 0.01)
+/// >>> f.update(["apple", "pear"])
+/// >>> f.save("fruit.umbel")
+/// >>> "apple" in umbel.open("fruit.umbel")
+/// True
 #[pyfunction]
 #[pyo3(signature = (path, *, secret = None, key = None))]
 pub fn open<'py>(
@@ -378,6 +418,31 @@ fn finish<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let loaded = loaded.map_err(raise)?;
     leaf::wrap(py, Structure::new(Storage::Owned(loaded.filter), key, loaded.meta)?)
+}
+
+/// Writes bytes to a binary file. One without a buffer may take them in several parts.
+fn write_all(file: &Bound<'_, PyAny>, bytes: &Bound<'_, PyBytes>) -> PyResult<()> {
+    let py = file.py();
+    let (view, len) = (PyMemoryView::from(bytes)?, bytes.as_bytes().len());
+    let mut at = 0;
+    while at < len {
+        let rest = if at == 0 {
+            bytes.clone().into_any()
+        } else {
+            view.get_item(PySlice::new(py, at as isize, len as isize, 1))?
+        };
+        // Other objects with this method need not count.
+        match file.call_method1(intern!(py, "write"), (rest,))?.extract::<usize>() {
+            Ok(0) => {
+                return Err(
+                    Exception::File.with(format!("the file object took {at} of {len} bytes, and no more"))
+                );
+            }
+            Ok(written) => at += written,
+            Err(_) => break,
+        }
+    }
+    Ok(())
 }
 
 fn path_of(path: &Bound<'_, PyAny>) -> PyResult<PathBuf> {

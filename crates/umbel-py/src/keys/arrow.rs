@@ -2,66 +2,67 @@
 //! pyarrow, polars, pandas 3, `DuckDB` and everything else that has `__arrow_c_array__` or
 //! `__arrow_c_stream__`.
 
+use super::c_data::{self, Stream, bad_array};
 use super::column::{Column, Values, Widen, downcast};
 use super::numbers::not_keys;
-use crate::errors::Exception;
 use arrow_array::cast::AsArray;
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{
     ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, DictionaryArray, downcast_dictionary_array, make_array};
+use arrow_array::{Array, ArrayRef, DictionaryArray, downcast_dictionary_array};
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
+use std::ffi::{CStr, c_void};
+use std::ptr::NonNull;
 
 /// Takes the array of an object that has `__arrow_c_array__`.
 pub fn array(object: &Bound<'_, PyAny>) -> PyResult<Column> {
     let capsules = object.call_method0(intern!(object.py(), "__arrow_c_array__"))?.cast_into::<PyTuple>()?;
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
-    let (schema, array) =
-        (schema.pointer_checked(Some(c"arrow_schema"))?, array.pointer_checked(Some(c"arrow_array"))?);
+    let (schema, array) = (pointer(&schema, c"arrow_schema")?, pointer(&array, c"arrow_array")?);
     // SAFETY: capsules of these names hold pointers to these structures, as the interface demands.
     // The array is moved out, which leaves a released one behind; the schema stays in its capsule,
     // which lives until the end of this function. Nobody else uses either: the capsules are new.
     #[allow(unsafe_code, reason = "sound for the reason above")]
-    let data = unsafe {
-        let array = FFI_ArrowArray::from_raw(array.cast().as_ptr());
-        from_ffi(array, schema.cast::<FFI_ArrowSchema>().as_ref())
+    let (schema, array) = unsafe {
+        (schema.cast::<FFI_ArrowSchema>().as_ref(), FFI_ArrowArray::from_raw(array.cast().as_ptr()))
     };
-    column(&make_array(data.map_err(|error| bad_array(&error))?))
+    column(&c_data::import(array, c_data::data_type(schema)?)?)
 }
 
 /// Takes the stream of an object that has `__arrow_c_stream__`.
-pub fn stream(object: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
+pub fn stream(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
     let capsule =
         object.call_method0(intern!(object.py(), "__arrow_c_stream__"))?.cast_into::<PyCapsule>()?;
-    let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+    let stream = pointer(&capsule, c"arrow_array_stream")?;
     // SAFETY: as in `array`: a capsule of this name holds a pointer to this structure, which is
     // moved out.
     #[allow(unsafe_code, reason = "sound for the reason above")]
-    let stream = unsafe { ArrayStreamReader::from_raw(stream.cast::<FFI_ArrowArrayStream>().as_ptr()) };
-    stream.map_err(|error| bad_array(&error))
+    let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.cast().as_ptr()) };
+    Stream::new(stream)
 }
 
 /// Returns the next array of a stream, or `None` at its end.
-pub fn next(py: Python<'_>, stream: &mut ArrayStreamReader) -> PyResult<Option<Column>> {
-    // Detached, because the producer may wait for a thread that runs Python code.
-    let array = py.detach(|| stream.next()).transpose().map_err(|error| bad_array(&error))?;
-    array.map(|array| column(&array)).transpose()
+pub fn next(py: Python<'_>, stream: &mut Stream) -> PyResult<Option<Column>> {
+    stream.next(py)?.map(|array| column(&array)).transpose()
 }
 
-fn bad_array(error: &arrow_schema::ArrowError) -> PyErr {
-    Exception::Parameter.with(format!("the Arrow column cannot be read: {error}"))
+/// Returns the pointer in a capsule of this name.
+fn pointer(capsule: &Bound<'_, PyCapsule>, name: &CStr) -> PyResult<NonNull<c_void>> {
+    capsule
+        .pointer_checked(Some(name))
+        .map_err(|_| bad_array(format!("it comes in another capsule than {:?}", name.to_string_lossy())))
 }
 
 /// Returns the keys of an array. A table of one column is that column.
 fn column(array: &ArrayRef) -> PyResult<Column> {
-    let unexpected = || Exception::Parameter.with("the Arrow column is not of the type that it claims");
+    let unexpected = || bad_array("it is not of the type that it claims");
     macro_rules! values {
         ($variant:ident) => {
             Values::$variant(downcast(array).ok_or_else(unexpected)?)
@@ -96,11 +97,7 @@ fn column(array: &ArrayRef) -> PyResult<Column> {
         ),
         // Tables come as structures, and some libraries, such as DuckDB, have nothing smaller.
         DataType::Struct(_) => {
-            let [only] = array.as_struct().columns() else {
-                return Err(
-                    Exception::KeyType.with("a table is not a column of keys: pass one of its columns")
-                );
-            };
+            let [only] = array.as_struct().columns() else { return Err(unexpected()) };
             let rows = array.as_struct().nulls();
             let Column::Arrow { values, nulls } = column(only)? else { return Err(unexpected()) };
             return Ok(Column::Arrow { values, nulls: NullBuffer::union(nulls.as_ref(), rows) });
@@ -116,8 +113,7 @@ where
 {
     let values = array.values().len();
     if !array.keys().iter().flatten().all(|index| index.as_usize() < values) {
-        return Err(Exception::Parameter
-            .with("a row of the Arrow column refers to a value that its dictionary does not have"));
+        return Err(bad_array("a row refers to a value that its dictionary does not have"));
     }
     Ok(Values::Dictionary(Box::new(column(array.values())?), Box::new(array.keys().clone())))
 }

@@ -1,14 +1,14 @@
 //! Many keys in memory, which are hashed without the interpreter.
 
 use super::numbers::Numbers;
-use arrow_array::types::ArrowPrimitiveType;
+use arrow_array::types::{ArrowPrimitiveType, ByteViewType};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, LargeBinaryArray,
-    LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
+    Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, GenericByteViewArray,
+    LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
 };
 use arrow_buffer::NullBuffer;
 use umbel::key::Offset;
-use umbel::{Arena, Digest, Hasher, Result};
+use umbel::{Arena, Digest, Error, Hasher, Result};
 
 /// The number of keys that are hashed at a time. Their digests stay in the caches, and the first
 /// keys of a chunk, which are not prefetched, do not matter.
@@ -126,41 +126,45 @@ impl Column {
         })
     }
 
-    /// Calls `f` with the bytes of each key, in order.
-    pub fn for_each_bytes(&self, f: &mut dyn FnMut(&[u8])) {
-        for row in 0..self.len() {
-            if self.nulls().is_none_or(|nulls| nulls.is_valid(row)) {
-                self.with_bytes(row, f);
-            }
-        }
+    /// Calls `f` with the bytes of each key, in order, until it fails.
+    pub fn for_each_bytes(&self, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let nulls = self.nulls();
+        let mut rows = (0..self.len()).filter(|row| nulls.is_none_or(|nulls| nulls.is_valid(*row)));
+        rows.try_for_each(|row| self.with_bytes(row, f))
     }
 
-    fn with_bytes(&self, row: usize, f: &mut dyn FnMut(&[u8])) {
+    fn with_bytes(&self, row: usize, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let integer = |copy: &dyn Fn(&mut [u64])| {
             let mut int = [0];
             copy(&mut int);
             int[0].to_le_bytes()
         };
-        match self {
-            Column::Numbers(numbers) => f(&integer(&|to| numbers.copy_to(row, to))),
-            Column::Arrow { values, .. } => match values {
-                Values::Integers(integers) => f(&integer(&|to| integers.copy_to(row, to))),
-                Values::Booleans(array) => f(&u64::from(array.value(row)).to_le_bytes()),
-                Values::Text(array) => f(array.value(row).as_bytes()),
-                Values::LargeText(array) => f(array.value(row).as_bytes()),
-                Values::TextView(array) => f(array.value(row).as_bytes()),
-                Values::Bytes(array) => f(array.value(row)),
-                Values::LargeBytes(array) => f(array.value(row)),
-                Values::BytesView(array) => f(array.value(row)),
-                Values::FixedBytes(array) => f(array.value(row)),
-                Values::Dictionary(values, indexes) => {
-                    let mut index = [0];
-                    indexes.copy_to(row, &mut index);
-                    values.with_bytes(index[0] as usize, f);
-                }
-                Values::Nulls(_) => {}
-            },
-        }
+        let values = match self {
+            Column::Numbers(numbers) => return f(&integer(&|to| numbers.copy_to(row, to))),
+            Column::Arrow { values, .. } => values,
+        };
+        let string = match values {
+            Values::Integers(integers) => return f(&integer(&|to| integers.copy_to(row, to))),
+            Values::Booleans(array) => return f(&u64::from(array.value(row)).to_le_bytes()),
+            Values::FixedBytes(array) => return f(array.value(row)),
+            Values::Text(array) => string(array.value_data(), array.value_offsets(), row),
+            Values::LargeText(array) => string(array.value_data(), array.value_offsets(), row),
+            Values::Bytes(array) => string(array.value_data(), array.value_offsets(), row),
+            Values::LargeBytes(array) => string(array.value_data(), array.value_offsets(), row),
+            Values::TextView(array) => {
+                return with_view(array, row, f).unwrap_or_else(|| Err(outside(row)));
+            }
+            Values::BytesView(array) => {
+                return with_view(array, row, f).unwrap_or_else(|| Err(outside(row)));
+            }
+            Values::Dictionary(values, indexes) => {
+                let mut index = [0];
+                indexes.copy_to(row, &mut index);
+                return values.with_bytes(index[0] as usize, f);
+            }
+            Values::Nulls(_) => return Ok(()),
+        };
+        f(string.ok_or_else(|| outside(row))?)
     }
 
     /// Returns the digests of the values of a dictionary, each of which is hashed once; nothing for
@@ -191,7 +195,9 @@ impl Column {
             Column::Arrow { values, .. } => match values {
                 Values::Integers(array) => digest_integers(digests, hasher, |to| array.copy_to(start, to)),
                 Values::Booleans(array) => {
-                    digest_each(digests, rows, hasher, |row| u64::from(array.value(row)).to_le_bytes())
+                    for (digest, row) in digests.iter_mut().zip(rows) {
+                        *digest = hasher.digest_bytes(&u64::from(array.value(row)).to_le_bytes());
+                    }
                 }
                 Values::Text(array) => {
                     digest_strings(digests, hasher, array.value_data(), &array.value_offsets()[strings])?;
@@ -205,9 +211,13 @@ impl Column {
                 Values::LargeBytes(array) => {
                     digest_strings(digests, hasher, array.value_data(), &array.value_offsets()[strings])?;
                 }
-                Values::TextView(array) => digest_each(digests, rows, hasher, |row| array.value(row)),
-                Values::BytesView(array) => digest_each(digests, rows, hasher, |row| array.value(row)),
-                Values::FixedBytes(array) => digest_each(digests, rows, hasher, |row| array.value(row)),
+                Values::FixedBytes(array) => {
+                    for (digest, row) in digests.iter_mut().zip(rows) {
+                        *digest = hasher.digest_bytes(array.value(row));
+                    }
+                }
+                Values::TextView(array) => digest_views(digests, rows, hasher, array)?,
+                Values::BytesView(array) => digest_views(digests, rows, hasher, array)?,
                 Values::Dictionary(_, indexes) => {
                     let mut rows = vec![0; digests.len()];
                     indexes.copy_to(start, &mut rows);
@@ -259,15 +269,50 @@ fn digest_strings<O: Offset>(
     Ok(())
 }
 
-fn digest_each<B: AsRef<[u8]>>(
+/// Hashes strings that are given by views. Fails if a view leaves its buffer.
+fn digest_views<T: ByteViewType + ?Sized>(
     digests: &mut [Digest],
     rows: std::ops::Range<usize>,
     hasher: &Hasher,
-    bytes: impl Fn(usize) -> B,
-) {
+    array: &GenericByteViewArray<T>,
+) -> Result<()> {
     for (digest, row) in digests.iter_mut().zip(rows) {
-        *digest = hasher.digest_bytes(bytes(row).as_ref());
+        *digest = match with_view(array, row, |bytes| hasher.digest_bytes(bytes)) {
+            Some(digest) => digest,
+            // The view of a row without a key is arbitrary.
+            None if array.is_null(row) => Digest::default(),
+            None => return Err(outside(row)),
+        };
     }
+    Ok(())
+}
+
+/// Calls `f` with the string that a view describes; returns `None` if it leaves its buffer. The
+/// methods of the array do not check that.
+fn with_view<T: ByteViewType + ?Sized, R>(
+    array: &GenericByteViewArray<T>,
+    row: usize,
+    f: impl FnOnce(&[u8]) -> R,
+) -> Option<R> {
+    // The length, and then the string itself if it fits, or its first four bytes, the index of its
+    // buffer, and its offset there.
+    let view = array.views()[row].to_le_bytes();
+    let part = |at: usize| u32::from_le_bytes([view[at], view[at + 1], view[at + 2], view[at + 3]]) as usize;
+    let (len, buffer, offset) = (part(0), part(8), part(12));
+    if let Some(inline) = view[4..].get(..len) {
+        return Some(f(inline));
+    }
+    array.data_buffers().get(buffer)?.get(offset..offset + len).map(f)
+}
+
+/// Returns the string of a row; `None` if its offsets do not rise, or leave the buffer.
+fn string<'a, O: Offset>(bytes: &'a [u8], offsets: &[O], row: usize) -> Option<&'a [u8]> {
+    bytes.get(offsets[row].bytes() as usize..offsets[row + 1].bytes() as usize)
+}
+
+/// Returns the error for a row whose bytes are not in the buffers of its array.
+fn outside(row: usize) -> Error {
+    Error::parameter("row", row, "bytes that lie in the buffers of its Arrow column")
 }
 
 /// Returns an array with its concrete type.

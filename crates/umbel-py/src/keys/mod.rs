@@ -6,6 +6,7 @@
 //! Python hands out one by one.
 
 mod arrow;
+mod c_data;
 mod column;
 mod items;
 mod numbers;

@@ -50,6 +50,19 @@ impl Bytes<'_> {
 }
 
 impl Encoder<'_> {
+    /// Returns the digest of an object of one of the usual types. Runs Python code only if it returns
+    /// `None`.
+    #[inline(always)]
+    pub fn digest_now(&self, object: &Bound<'_, PyAny>) -> Option<Digest> {
+        if let Some(text) = text(object) {
+            return Some(self.hasher.digest_bytes(text));
+        }
+        if let Ok(int) = object.cast_exact::<PyInt>() {
+            return small(int).map(|int| int.cast_unsigned().digest(self.hasher));
+        }
+        object.cast_exact::<PyBytes>().ok().map(|bytes| self.hasher.digest_bytes(bytes.as_bytes()))
+    }
+
     /// Returns the digest of an object.
     #[inline(always)]
     pub fn digest(&self, object: &Bound<'_, PyAny>) -> PyResult<Digest> {
@@ -99,6 +112,8 @@ impl Encoder<'_> {
 
 /// Returns the UTF-8 of a text, without running Python code; `None` for other objects, and for a text
 /// that has none. The hot path of single keys and lists.
+///
+/// If a text has none, Python code may have run: the exception is created, and then dropped.
 #[inline(always)]
 pub fn text<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a [u8]> {
     let text = object.cast_exact::<PyString>().ok()?;
@@ -118,8 +133,18 @@ pub fn text<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns the bytes of an object of one of the usual types, without running Python code.
-pub fn plain<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Option<Bytes<'a>>> {
+/// Returns an integer that fits into 64 bits with a sign, without running Python code.
+#[inline]
+fn small(int: &Bound<'_, PyInt>) -> Option<i64> {
+    let mut overflow = 0;
+    // SAFETY: the object is an integer and alive. There is no exception, not even if it is too large.
+    #[allow(unsafe_code, reason = "sound for the reason above")]
+    let value = unsafe { ffi::PyLong_AsLongLongAndOverflow(int.as_ptr(), &raw mut overflow) };
+    (overflow == 0).then_some(value)
+}
+
+/// Returns the bytes of an object of one of the usual types.
+fn plain<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Option<Bytes<'a>>> {
     if let Ok(int) = object.cast_exact::<PyInt>() {
         return integer(int).map(Some);
     }
@@ -148,9 +173,8 @@ fn rare<'a>(object: &Bound<'_, PyAny>) -> PyResult<Option<Bytes<'a>>> {
         })?;
         return Ok(Some(Bytes::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec())));
     }
-    if object.hasattr(intern!(py, "__index__"))? && !object.is_instance_of::<PyType>() {
-        let int = object.call_method0(intern!(py, "__index__"))?;
-        return integer(int.cast::<PyInt>()?).map(Some);
+    if let Some(int) = index(object)? {
+        return integer(&int).map(Some);
     }
     for (class, bytes) in known_classes(py)? {
         if object.is_instance(class.bind(py))? {
@@ -159,6 +183,21 @@ fn rare<'a>(object: &Bound<'_, PyAny>) -> PyResult<Option<Bytes<'a>>> {
         }
     }
     Ok(None)
+}
+
+/// Returns the integer that an object is by the `__index__` of its class. An object that merely has an
+/// attribute of every name is none.
+fn index<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyInt>>> {
+    // SAFETY: the thread is attached, and the object is alive. The second function returns a new
+    // reference, or null with an exception.
+    #[allow(unsafe_code, reason = "sound for the reason above")]
+    let int = unsafe {
+        if ffi::PyIndex_Check(object.as_ptr()) == 0 {
+            return Ok(None);
+        }
+        Bound::from_owned_ptr_or_err(object.py(), ffi::PyNumber_Index(object.as_ptr()))?
+    };
+    Ok(Some(int.cast_into::<PyInt>()?))
 }
 
 /// The classes of the standard library that are keys, and the attribute with their bytes.
@@ -181,7 +220,7 @@ fn known_classes(py: Python<'_>) -> PyResult<&[(Py<PyType>, &'static str)]> {
 /// Returns the bytes of an integer: eight if it fits into 64 bits with or without a sign, else
 /// sixteen.
 fn integer<'a>(int: &Bound<'_, PyInt>) -> PyResult<Bytes<'a>> {
-    if let Ok(int) = int.extract::<i64>() {
+    if let Some(int) = small(int) {
         return Ok(Bytes::Int(int.cast_unsigned()));
     }
     if let Ok(int) = int.extract::<u64>() {

@@ -1,10 +1,10 @@
 //! How an object holds many keys.
 
 use super::arrow;
+use super::c_data::Stream;
 use super::column::Column;
 use super::numbers::{Numbers, not_keys, one_dimension};
 use crate::errors::Exception;
-use arrow_array::ffi_stream::ArrayStreamReader;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyImportError;
 use pyo3::intern;
@@ -22,7 +22,7 @@ pub enum Source<'py> {
 /// One column, or a stream of them.
 pub enum Columns {
     One(Option<Box<Column>>),
-    Stream(Box<ArrayStreamReader>),
+    Stream(Box<Stream>),
 }
 
 /// The library that an object comes from, which the answers to its keys should suit.
@@ -101,11 +101,13 @@ fn from_arrow(object: &Bound<'_, PyAny>) -> PyResult<Option<Columns>> {
 
 fn is_numpy_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     // An array exists only if numpy is imported; importing it here would take a tenth of a second.
-    let modules =
-        object.py().import(intern!(object.py(), "sys"))?.getattr(intern!(object.py(), "modules"))?;
-    match modules.cast::<PyDict>()?.get_item(intern!(object.py(), "numpy"))? {
-        Some(numpy) if !numpy.is_none() => object.is_instance(&numpy.getattr("ndarray")?),
-        _ => Ok(false),
+    let py = object.py();
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    let Some(numpy) = modules.cast::<PyDict>()?.get_item(intern!(py, "numpy"))? else { return Ok(false) };
+    // Another thread may still be importing it, or a program may have put None in its place.
+    match numpy.getattr_opt(intern!(py, "ndarray"))? {
+        Some(class) => object.is_instance(&class),
+        None => Ok(false),
     }
 }
 
