@@ -14,7 +14,8 @@ const CRATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../umbel-py");
 /// Returns an interpreter that umbel supports and that can make environments.
 fn interpreter() -> Option<&'static str> {
     let check = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))";
-    let fits = |name: &&str| Command::new(name).args(["-c", check]).output().is_ok_and(|it| it.status.success());
+    let fits =
+        |name: &&str| Command::new(name).args(["-c", check]).output().is_ok_and(|it| it.status.success());
     ["python3", "python3.14", "python3.13", "python3.12", "python3.11"].into_iter().find(fits)
 }
 
@@ -54,7 +55,8 @@ fn the_wheel_installs_without_cargo_and_passes_its_tests() {
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder).expect("a folder in the target directory");
     }
-    let [venv, wheels_name, bare_name] = [&environment, &wheels, &bare].map(|it| it.to_str().expect("a UTF-8 path"));
+    let [venv, wheels_name, bare_name] =
+        [&environment, &wheels, &bare].map(|it| it.to_str().expect("a UTF-8 path"));
     // A second time, this only checks what is there.
     let made = run(python, &["-m", "venv", venv]);
     assert!(made.status.success(), "{}", text(&made));
