@@ -214,6 +214,12 @@ impl Cuckoo {
         true
     }
 
+    /// Returns the number of slots that are taken: that of the keys, except the victim, which has none.
+    /// The number of keys may be that of a damaged file, so it may be too small.
+    fn used_cells(&self) -> u64 {
+        self.len().saturating_sub(u64::from(self.victim.is_some()))
+    }
+
     #[cold]
     fn too_many_copies(&self) -> Error {
         let most = 2 * self.table.slots();
@@ -226,8 +232,7 @@ impl Cuckoo {
 
     #[cold]
     fn no_place(&self) -> Error {
-        // The victim is stored outside of the slots.
-        let (taken, cells) = (self.len() - u64::from(self.victim.is_some()), self.table.cells());
+        let (taken, cells) = (self.used_cells(), self.table.cells());
         let why = format!(
             "{taken} of {cells} slots are taken and there is no place for the next key; remove keys, or build a filter \
              of a larger capacity"
@@ -472,7 +477,7 @@ impl Filter for Cuckoo {
         let estimate = shape.cardinality(distinct).unwrap_or(Cardinality::Saturated);
         Stats {
             cells: table.cells(),
-            used_cells: self.len().saturating_sub(u64::from(victim.is_some())),
+            used_cells: self.used_cells(),
             hashes: BUCKETS_OF_A_KEY,
             bits: table.bits(),
             bytes: table.lines() * LINE_BYTES as u64,
