@@ -7,7 +7,7 @@ use crate::common::{
 use umbel::error::Mismatch;
 use umbel::internals::{Algebra, Layout};
 use umbel::sizing::{Cardinality, Estimate, Overlap};
-use umbel::{AnyFilter, Blocked, Bloom, Error, Filter, Hasher, Kind, Spec, Standard};
+use umbel::{AnyFilter, Blocked, Bloom, Error, Hasher, Kind, Spec, Standard};
 
 /// Calls a generic function with layouts of every kind and of awkward sizes, for `n` keys at about
 /// 1 %.
