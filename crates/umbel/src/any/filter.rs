@@ -205,6 +205,9 @@ impl Filter for AnyFilter {
     }
 
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
+        if let AnyFilter::Blocked(filter) = self {
+            return filter.contains_batch(keys);
+        }
         let mut answers = Answers::with_capacity(keys.len());
         let Ok(()) = tile::chunks(keys, self.hasher(), |digests| {
             answers.append(&self.contains_hashed(digests));
@@ -230,13 +233,19 @@ impl Insert for AnyFilter {
     }
 
     fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
+        if let AnyFilter::Blocked(filter) = self {
+            filter.insert_batch(keys);
+            return Ok(());
+        }
         let hasher = self.hasher().clone();
         tile::chunks(keys, &hasher, |digests| self.insert_hashed(digests))
     }
 }
 
 impl AnyFilter {
-    // Not generic, so that the batch loops of all kinds are compiled once, in this crate.
+    // Not generic, so that the batch loops of all kinds are compiled once, in this crate. Those of
+    // the default kind are compiled for each type of batch, because hashing is faster while memory
+    // is at work.
 
     fn contains_hashed(&self, digests: &[Digest]) -> Answers {
         each!(self, filter => filter.contains_batch(&Hashed(digests)))

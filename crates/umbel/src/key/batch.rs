@@ -43,6 +43,13 @@ pub trait Batch {
         None
     }
 
+    /// Returns the digests of all keys if they were hashed earlier.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn hashed(&self) -> Option<&[Digest]> {
+        None
+    }
+
     /// Calls `f` with the bytes of key `index`, which must be below `len()`.
     fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R;
 
@@ -147,6 +154,11 @@ impl Batch for Hashed<'_> {
     #[inline(always)]
     fn hashed_tile(&self, start: usize) -> Option<&[Digest; TILE]> {
         self.0.get(start..)?.first_chunk()
+    }
+
+    #[inline(always)]
+    fn hashed(&self) -> Option<&[Digest]> {
+        Some(self.0)
     }
 
     /// Calls `f` with the bytes of the digest, because the bytes of the key are not available.

@@ -31,6 +31,9 @@ pub(crate) fn chunks<B: Batch + ?Sized, E>(
     hasher: &Hasher,
     mut work: impl FnMut(&[Digest]) -> Result<(), E>,
 ) -> Result<(), E> {
+    if let Some(digests) = keys.hashed() {
+        return digests.chunks(CHUNK).try_for_each(work);
+    }
     let (level, mut digests) = (Level::detect(), vec![Digest::default(); keys.len().min(CHUNK)]);
     for start in (0..keys.len()).step_by(CHUNK) {
         let digests = &mut digests[..CHUNK.min(keys.len() - start)];
