@@ -4,71 +4,99 @@ use crate::errors::Exception;
 use crate::keys::Origin;
 use arrow_array::ffi::to_ffi;
 use arrow_array::{Array, BooleanArray};
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder};
 use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyCapsule, PyList, PySlice};
 use umbel::Answers;
 
-/// The answers to many keys.
-#[derive(Default)]
+/// The answers to many keys: one bit each.
 pub struct Collected {
-    /// One byte for each row: 1 if it may be a member.
-    answers: Vec<u8>,
-    /// One element for each row of the columns so far: whether it had a key. Empty if all had.
-    valid: Vec<bool>,
+    /// 64 answers each, the first in the lowest bit. Unused bits are zero.
+    words: Vec<u64>,
+    len: usize,
+    /// Which of them are those of rows that had a key.
+    nulls: NullBufferBuilder,
+}
+
+impl Default for Collected {
+    fn default() -> Collected {
+        Collected { words: Vec::new(), len: 0, nulls: NullBufferBuilder::new(0) }
+    }
 }
 
 impl Collected {
     pub fn reserve(&mut self, rows: usize) {
-        self.answers.reserve(rows);
+        self.words.reserve(rows.div_ceil(64) + 1);
     }
 
     pub fn push(&mut self, answers: &Answers) {
-        let mut rows = answers.len();
-        for word in answers.as_words() {
-            let bytes: [u8; 64] = std::array::from_fn(|i| (word >> i & 1) as u8);
-            let count = rows.min(64);
-            self.answers.extend_from_slice(&bytes[..count]);
-            rows -= count;
+        let used = self.len % 64;
+        self.len += answers.len();
+        match self.words.last_mut() {
+            Some(last) if used > 0 => {
+                let mut carry = *last;
+                self.words.pop();
+                for word in answers.as_words() {
+                    self.words.push(carry | word << used);
+                    carry = word >> (64 - used);
+                }
+                self.words.push(carry);
+            }
+            _ => self.words.extend_from_slice(answers.as_words()),
         }
+        self.words.truncate(self.len.div_ceil(64));
     }
 
     /// Notes which of the last `rows` rows had no key.
     pub fn push_nulls(&mut self, rows: usize, nulls: Option<&NullBuffer>) {
-        if nulls.is_none() && self.valid.is_empty() {
-            return;
-        }
-        // All rows of the columns before had keys.
-        let before = self.answers.len() - rows;
-        if self.valid.len() < before {
-            self.valid.resize(before, true);
-        }
         match nulls {
-            None => self.valid.resize(self.answers.len(), true),
-            Some(nulls) => self.valid.extend(nulls.iter()),
+            None => self.nulls.append_n_non_nulls(rows),
+            Some(nulls) => self.nulls.append_buffer(nulls),
         }
     }
 
-    fn into_array(self) -> BooleanArray {
-        let nulls = (!self.valid.is_empty()).then(|| NullBuffer::from(self.valid));
-        let values = BooleanBuffer::collect_bool(self.answers.len(), |row| self.answers[row] == 1);
-        BooleanArray::new(values, nulls)
+    fn into_array(mut self) -> BooleanArray {
+        self.words.iter_mut().for_each(|word| *word = word.to_le());
+        let values = BooleanBuffer::new(Buffer::from(self.words), 0, self.len);
+        BooleanArray::new(values, self.nulls.finish())
     }
 }
 
 /// Returns the answers as a list, a numpy array, or a [`Mask`].
 pub fn collect(py: Python<'_>, answers: Collected, origin: Origin) -> PyResult<Bound<'_, PyAny>> {
     match origin {
-        Origin::Python => Ok(PyList::new(py, answers.answers.iter().map(|answer| *answer == 1))?.into_any()),
-        Origin::Numpy => numpy_array(py, &answers.answers),
+        Origin::Python => {
+            let answer = |row: usize| answers.words[row / 64] >> (row % 64) & 1 == 1;
+            Ok(PyList::new(py, (0..answers.len).map(answer))?.into_any())
+        }
+        Origin::Numpy => numpy_array(py, answers.len, answers.words.into_iter()),
         Origin::Arrow => Ok(Bound::new(py, Mask(answers.into_array()))?.into_any()),
     }
 }
 
-/// Returns a numpy array of Booleans.
-fn numpy_array<'py>(py: Python<'py>, answers: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    py.import("numpy")?.call_method1("frombuffer", (PyByteArray::new(py, answers), "bool"))
+/// Returns a numpy array of Booleans, which are given as 64 bits each, the first in the lowest bit.
+fn numpy_array(py: Python<'_>, len: usize, words: impl Iterator<Item = u64>) -> PyResult<Bound<'_, PyAny>> {
+    let array = PyByteArray::new_with(py, len, |bytes| {
+        let (tiles, rest) = bytes.as_chunks_mut::<64>();
+        let mut words = words.map(|word| word.to_le_bytes().map(spread));
+        for (tile, word) in tiles.iter_mut().zip(&mut words) {
+            *tile = *word.as_flattened().first_chunk().expect("64 bytes");
+        }
+        if let Some(word) = words.next() {
+            rest.copy_from_slice(&word.as_flattened()[..rest.len()]);
+        }
+        Ok(())
+    })?;
+    py.import("numpy")?.call_method1("frombuffer", (array, "bool"))
+}
+
+/// Returns a byte for each bit of a byte, the lowest bit first.
+#[inline(always)]
+fn spread(byte: u8) -> [u8; 8] {
+    // Bit i in byte i of a word, and then 1 in each byte that is not 0.
+    let bits = (u64::from(byte) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+    (((bits + 0x7f7f_7f7f_7f7f_7f7f) >> 7) & 0x0101_0101_0101_0101).to_le_bytes()
 }
 
 /// The answers to an Arrow column: an Arrow array of Booleans, in which the answer to a null value is
@@ -137,9 +165,9 @@ impl Mask {
             return Err(Exception::Unsupported
                 .with("the bits of a mask are copied to make a numpy array: leave copy= out"));
         }
-        let bytes: Vec<u8> =
-            (0..self.0.len()).map(|index| self.item(index).unwrap_or(false).into()).collect();
-        let array = numpy_array(py, &bytes)?;
+        let known = self.0.nulls().map(|nulls| self.0.values() & nulls.inner());
+        let answers = known.as_ref().unwrap_or(self.0.values());
+        let array = numpy_array(py, answers.len(), answers.bit_chunks().iter_padded())?;
         match dtype {
             Some(dtype) if !dtype.is_none() => array.call_method1("astype", (dtype,)),
             _ => Ok(array),

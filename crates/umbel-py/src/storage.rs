@@ -2,9 +2,8 @@
 
 use umbel::any::Stored;
 use umbel::file::Mapped;
-use umbel::key::Hashed;
 use umbel::kind::Design;
-use umbel::{Answers, AnyFilter, Digest, Error, Kind, Result};
+use umbel::{Answers, AnyFilter, Batch, Digest, Error, Kind, Result};
 
 /// A structure in memory, or one that is read where its file lies.
 #[derive(Debug)]
@@ -83,10 +82,10 @@ impl Storage {
         }
     }
 
-    pub fn contains_digests(&self, digests: &[Digest]) -> Result<Answers> {
+    pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Answers> {
         match self {
-            Storage::Owned(Stored::Set(filter)) => Ok(filter.contains_batch(&Hashed(digests))),
-            Storage::Mapped(mapped) => mapped.contains_batch(&Hashed(digests)),
+            Storage::Owned(Stored::Set(filter)) => Ok(filter.contains_batch(keys)),
+            Storage::Mapped(mapped) => mapped.contains_batch(keys),
             Storage::Owned(_) => Err(self.no_set()),
         }
     }

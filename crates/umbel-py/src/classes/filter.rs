@@ -4,7 +4,7 @@ use super::leaf;
 use super::structure::Structure;
 use crate::answers::{Collected, collect};
 use crate::errors::{Exception, raise};
-use crate::keys::{CHUNK, Column, Columns, Encoder, Source, for_each};
+use crate::keys::{CHUNK, Column, Columns, Encoder, Source, Work, for_each};
 use crate::storage::Storage;
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyKeyError;
@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use umbel::any::Stored;
 use umbel::internals::Probe;
 use umbel::key::Hashed;
-use umbel::{AnyFilter, Digest, Removed};
+use umbel::{AnyFilter, Batch, Digest, Removed};
 
 /// A set of keys that answers "certainly not" or "probably yes": the base class of all sets.
 ///
@@ -129,11 +129,33 @@ fn add_digests(py: Python<'_>, set: &Structure, digests: &[Digest]) -> PyResult<
     }
 }
 
+/// Inserts the keys of a column into a set.
+struct Insertion<'a>(&'a mut AnyFilter);
+
+impl Work for Insertion<'_> {
+    fn run<B: Batch + ?Sized>(&mut self, keys: &B) -> umbel::Result<()> {
+        self.0.insert_batch(keys)
+    }
+}
+
+/// Looks up the keys of a column in a set.
+struct Lookup<'a> {
+    storage: &'a Storage,
+    answers: &'a mut Collected,
+}
+
+impl Work for Lookup<'_> {
+    fn run<B: Batch + ?Sized>(&mut self, keys: &B) -> umbel::Result<()> {
+        self.answers.push(&self.storage.contains_batch(keys)?);
+        Ok(())
+    }
+}
+
 fn add_column(py: Python<'_>, set: &Structure, column: &Column) -> PyResult<()> {
     let mut guard = set.storage.write(py);
     py.detach(move || {
         let filter = guard.change_set()?;
-        column.for_each_key(&set.hasher, &mut |digests| filter.insert_batch(&Hashed(digests)))
+        column.for_each_key_batch(&set.hasher, &mut Insertion(filter))
     })
     .map_err(raise)
 }
@@ -242,10 +264,10 @@ impl Filter {
             Source::Columns(columns) => contains_columns(py, this, columns, &mut answers)?,
             Source::Objects(objects) => for_each(&objects, this.encoder(), &mut |digests| {
                 let found = if digests.len() < DETACH_FROM {
-                    this.storage.read_now(py, |storage| storage.contains_digests(digests))
+                    this.storage.read_now(py, |storage| storage.contains_batch(&Hashed(digests)))
                 } else {
                     let guard = this.storage.read(py);
-                    py.detach(|| guard.contains_digests(digests))
+                    py.detach(|| guard.contains_batch(&Hashed(digests)))
                 };
                 answers.push(&found.map_err(raise)?);
                 Ok(())
@@ -464,10 +486,7 @@ fn contains_columns(
         let guard = set.storage.read(py);
         let looked_up = py.detach(|| {
             answers.reserve(column.len());
-            column.for_each(&set.hasher, &mut |digests| {
-                answers.push(&guard.contains_digests(digests)?);
-                Ok(())
-            })
+            column.for_each_batch(&set.hasher, &mut Lookup { storage: &guard, answers })
         });
         looked_up.map_err(raise)?;
         answers.push_nulls(column.len(), column.nulls());

@@ -1,18 +1,19 @@
 //! Many keys in memory, which are hashed without the interpreter.
 
 use super::numbers::Numbers;
-use arrow_array::types::{ArrowPrimitiveType, ByteViewType};
+use super::prefetch;
+use arrow_array::types::{ArrowPrimitiveType, ByteArrayType, ByteViewType};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, GenericByteViewArray,
-    LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
+    Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, GenericByteArray,
+    GenericByteViewArray, LargeBinaryArray, LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
 };
 use arrow_buffer::NullBuffer;
-use umbel::key::Offset;
-use umbel::{Arena, Digest, Error, Hasher, Result};
+use umbel::key::{Hashed, Offset};
+use umbel::{Arena, Batch, Digest, Error, Hasher, Result};
 
 /// The number of keys that are hashed at a time. Their digests stay in the caches, and the first
 /// keys of a chunk, which are not prefetched, do not matter.
-pub const CHUNK: usize = 1 << 14;
+pub const CHUNK: usize = 1 << 11;
 
 /// A column of keys.
 pub enum Column {
@@ -42,9 +43,15 @@ pub enum Values {
     Nulls(usize),
 }
 
-/// An Arrow array of integers of any width and sign.
+/// The number of integers that are hashed together.
+pub const TILE: usize = 64;
+
+/// Integers of any width and sign in memory.
 pub trait Integers: Send + Sync {
     fn len(&self) -> usize;
+
+    /// Requests the tile from `start` on from memory, if there is one.
+    fn prefetch(&self, start: usize);
 
     /// Widens the integers from `start` on to 64 bits with their sign.
     fn copy_to(&self, start: usize, to: &mut [u64]);
@@ -56,6 +63,11 @@ where
 {
     fn len(&self) -> usize {
         Array::len(self)
+    }
+
+    fn prefetch(&self, start: usize) {
+        let from = self.values().as_ptr().wrapping_add(start);
+        prefetch(from.cast(), TILE * size_of::<T::Native>());
     }
 
     fn copy_to(&self, start: usize, to: &mut [u64]) {
@@ -81,6 +93,11 @@ macro_rules! widen {
     )*};
 }
 widen!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+/// An operation on the keys of a column.
+pub trait Work {
+    fn run<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()>;
+}
 
 impl Column {
     pub fn len(&self) -> usize {
@@ -124,6 +141,28 @@ impl Column {
             row += digests.len();
             work(&digests[..keys])
         })
+    }
+
+    /// Passes the rows to `work` in batches. Usual columns are one batch, whose keys are hashed while
+    /// `work` waits for memory; others come in chunks that were hashed before. The digest of a row
+    /// without a key is arbitrary.
+    pub fn for_each_batch(&self, hasher: &Hasher, work: &mut impl Work) -> Result<()> {
+        match self {
+            Column::Numbers(numbers) => work.run(numbers),
+            Column::Arrow { values: Values::Text(array), .. } => run_strings(array, work),
+            Column::Arrow { values: Values::LargeText(array), .. } => run_strings(array, work),
+            _ => self.for_each(hasher, &mut |digests| work.run(&Hashed(digests))),
+        }
+    }
+
+    /// Like [`for_each_batch`](Column::for_each_batch), but leaves out the rows without a key.
+    pub fn for_each_key_batch(&self, hasher: &Hasher, work: &mut impl Work) -> Result<()> {
+        match self.nulls() {
+            Some(nulls) if nulls.null_count() > 0 => {
+                self.for_each_key(hasher, &mut |digests| work.run(&Hashed(digests)))
+            }
+            _ => self.for_each_batch(hasher, work),
+        }
     }
 
     /// Calls `f` with the bytes of each key, in order, until it fails.
@@ -191,9 +230,9 @@ impl Column {
         let rows = start..start + digests.len();
         let strings = rows.start..rows.end + 1;
         match self {
-            Column::Numbers(numbers) => digest_integers(digests, hasher, |to| numbers.copy_to(start, to)),
+            Column::Numbers(numbers) => digest_integers(digests, hasher, start, numbers),
             Column::Arrow { values, .. } => match values {
-                Values::Integers(array) => digest_integers(digests, hasher, |to| array.copy_to(start, to)),
+                Values::Integers(array) => digest_integers(digests, hasher, start, &**array),
                 Values::Booleans(array) => {
                     for (digest, row) in digests.iter_mut().zip(rows) {
                         *digest = hasher.digest_bytes(&u64::from(array.value(row)).to_le_bytes());
@@ -250,11 +289,31 @@ impl Values {
     }
 }
 
-/// Widens integers in a buffer that stays in the caches, and hashes them.
-fn digest_integers(digests: &mut [Digest], hasher: &Hasher, copy_to: impl Fn(&mut [u64])) {
-    let mut integers = vec![0; digests.len()];
-    copy_to(&mut integers);
-    hasher.digest_batch_into(&integers, 0, digests);
+/// The number of tiles ahead of the current one that integers are requested from memory.
+pub const TILES_AHEAD: usize = 4;
+
+/// Widens the integers from `start` on, and hashes them.
+fn digest_integers(
+    digests: &mut [Digest],
+    hasher: &Hasher,
+    start: usize,
+    integers: &(impl Integers + ?Sized),
+) {
+    let mut tile = [0; TILE];
+    for (at, digests) in (start..).step_by(TILE).zip(digests.chunks_mut(TILE)) {
+        integers.prefetch(at + TILES_AHEAD * TILE);
+        let tile = &mut tile[..digests.len()];
+        integers.copy_to(at, tile);
+        hasher.digest_batch_into(tile, 0, digests);
+    }
+}
+
+/// Passes the strings of an array to `work`. Fails as [`digest_strings`] does.
+fn run_strings<T: ByteArrayType<Offset: Offset>>(
+    array: &GenericByteArray<T>,
+    work: &mut impl Work,
+) -> Result<()> {
+    work.run(&Arena::new(array.value_data(), array.value_offsets())?)
 }
 
 /// Hashes strings that lie in one buffer. Fails if the offsets do not rise, or leave the buffer:

@@ -2,9 +2,12 @@
 
 use super::column::CHUNK;
 use super::object::Encoder;
+use super::prefetch;
 use super::source::is_plain_container;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use std::ops::Range;
 use umbel::Digest;
 
 /// Hashes the objects of an iterable, and passes their digests to `work` in order.
@@ -60,44 +63,66 @@ impl Chunk<'_> {
     }
 }
 
-/// The number of objects of a list that are borrowed at a time.
-const BLOCK: usize = 64;
+/// How many objects of a list are borrowed, and requested from memory, before they are hashed. They
+/// are scattered over the memory, which takes about as long to deliver one as these take to hash.
+const AHEAD: usize = 32;
 
 /// Hashes a list without taking a reference to each object, which would be a third of the time.
 ///
 /// The list may change whenever Python code runs, also in another thread while this one is detached.
-/// So objects are borrowed in blocks, during which neither happens. A block ends early at an object
-/// that is not an ordinary text, integer or `bytes`: even an exception that is dropped at once is an
-/// object, whose creation may start the garbage collector, and with it Python code.
+/// So objects are borrowed in runs, during which neither happens. A run ends at an object that is not
+/// an ordinary text, integer or `bytes`: even an exception that is dropped at once is an object,
+/// whose creation may start the garbage collector, and with it Python code.
 fn hash_list(list: &Bound<'_, PyList>, encoder: Encoder<'_>, chunk: &mut Chunk<'_>) -> PyResult<()> {
     let mut at = 0;
     while at < list.len() {
-        let block = at..list.len().min(at + BLOCK);
-        at = block.end;
-        for index in block {
-            // SAFETY: the index is below the length, which cannot have changed since: with a global
-            // interpreter lock (see `for_each`), no other thread has run, and a block ends where
-            // Python code may have run. For the same reason the list keeps the object alive until
-            // its bytes have been hashed.
-            #[allow(unsafe_code, reason = "sound for the reason above")]
-            let object = unsafe {
-                let object = pyo3::ffi::PyList_GetItem(list.as_ptr(), index as isize);
-                Borrowed::from_ptr(list.py(), object)
-            };
-            if let Some(digest) = encoder.digest_now(&object) {
-                chunk.digests.push(digest);
-                continue;
-            }
+        let run = at..list.len().min(at + CHUNK - chunk.digests.len());
+        at = hash_run(list, run.clone(), encoder, &mut chunk.digests);
+        if at < run.end {
             // The borrowed object may be gone, and the list be shorter.
-            at = index + 1;
-            if let Ok(object) = list.get_item(index) {
+            if let Ok(object) = list.get_item(at) {
                 chunk.digests.push(encoder.digest(&object)?);
             }
-            break;
+            at += 1;
         }
-        if chunk.digests.len() + BLOCK > CHUNK {
+        if chunk.digests.len() >= CHUNK {
             chunk.pass_on()?;
         }
     }
     Ok(())
+}
+
+/// Hashes objects of a list up to the first whose digest may need Python code. Returns the index of
+/// that object, or the end of the run.
+fn hash_run(
+    list: &Bound<'_, PyList>,
+    run: Range<usize>,
+    encoder: Encoder<'_>,
+    digests: &mut Vec<Digest>,
+) -> usize {
+    let borrow = |index: usize| {
+        // SAFETY: the index is below the length, which was read before the run. The result is a
+        // borrowed reference, and there is no exception.
+        #[allow(unsafe_code, reason = "sound for the reason above")]
+        let object = unsafe { ffi::PyList_GetItem(list.as_ptr(), index as isize) };
+        // Its type and, of a short text, its contents.
+        prefetch(object.cast(), 128);
+        object
+    };
+    let mut borrowed = [std::ptr::null_mut(); AHEAD];
+    run.clone().take(AHEAD).for_each(|index| borrowed[index % AHEAD] = borrow(index));
+    for index in run.clone() {
+        let object = borrowed[index % AHEAD];
+        if index + AHEAD < run.end {
+            borrowed[index % AHEAD] = borrow(index + AHEAD);
+        }
+        // SAFETY: with a global interpreter lock (see `for_each`), no other thread has run since the
+        // beginning of the run, which ends where Python code may have run. So the list has not
+        // changed, and it keeps the object alive until its bytes have been hashed.
+        #[allow(unsafe_code, reason = "sound for the reason above")]
+        let object = unsafe { Borrowed::from_ptr(list.py(), object) };
+        let Some(digest) = encoder.digest_now(&object) else { return index };
+        digests.push(digest);
+    }
+    run.end
 }

@@ -1,8 +1,12 @@
 //! Integers in a buffer of another library: numpy arrays, `array.array`, `memoryview`.
 
+use super::column::{Integers, TILE, TILES_AHEAD};
+use super::prefetch;
 use crate::errors::Exception;
 use pyo3::buffer::{ElementType, PyUntypedBuffer};
 use pyo3::prelude::*;
+use std::ops::Range;
+use umbel::{Batch, Digest, Hasher, Key};
 
 /// A column of integers of any width, sign, byte order, stride and alignment.
 pub struct Numbers {
@@ -53,20 +57,6 @@ impl Numbers {
         self.len
     }
 
-    /// Widens the integers from `start` on to 64 bits with their sign.
-    pub fn copy_to(&self, start: usize, to: &mut [u64]) {
-        assert!(start + to.len() <= self.len, "the caller stays inside the column");
-        match (self.format.bytes, self.format.signed) {
-            (1, false) => self.widen(start, to, |[byte]: [u8; 1]| byte.into()),
-            (1, true) => self.widen(start, to, |bytes| i64::from(i8::from_ne_bytes(bytes)).cast_unsigned()),
-            (2, false) => self.widen(start, to, |bytes| u16::from_ne_bytes(bytes).into()),
-            (2, true) => self.widen(start, to, |bytes| i64::from(i16::from_ne_bytes(bytes)).cast_unsigned()),
-            (4, false) => self.widen(start, to, |bytes| u32::from_ne_bytes(bytes).into()),
-            (4, true) => self.widen(start, to, |bytes| i64::from(i32::from_ne_bytes(bytes)).cast_unsigned()),
-            _ => self.widen(start, to, u64::from_ne_bytes),
-        }
-    }
-
     #[inline(always)]
     fn widen<const N: usize>(&self, start: usize, to: &mut [u64], widen: impl Fn([u8; N]) -> u64) {
         if self.stride == N as isize && !self.format.swapped {
@@ -101,6 +91,53 @@ impl Numbers {
             };
             *to = widen(bytes);
         }
+    }
+}
+
+impl Integers for Numbers {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn prefetch(&self, start: usize) {
+        let bytes = self.stride.saturating_mul(TILE as isize);
+        let from = self.start.wrapping_offset((start as isize).wrapping_mul(self.stride));
+        // Of integers that are far apart, or go backwards, the first.
+        prefetch(from, usize::try_from(bytes).unwrap_or(0).clamp(1, 8 * TILE));
+    }
+
+    fn copy_to(&self, start: usize, to: &mut [u64]) {
+        assert!(start + to.len() <= self.len, "the caller stays inside the column");
+        match (self.format.bytes, self.format.signed) {
+            (1, false) => self.widen(start, to, |[byte]: [u8; 1]| byte.into()),
+            (1, true) => self.widen(start, to, |bytes| i64::from(i8::from_ne_bytes(bytes)).cast_unsigned()),
+            (2, false) => self.widen(start, to, |bytes| u16::from_ne_bytes(bytes).into()),
+            (2, true) => self.widen(start, to, |bytes| i64::from(i16::from_ne_bytes(bytes)).cast_unsigned()),
+            (4, false) => self.widen(start, to, |bytes| u32::from_ne_bytes(bytes).into()),
+            (4, true) => self.widen(start, to, |bytes| i64::from(i32::from_ne_bytes(bytes)).cast_unsigned()),
+            _ => self.widen(start, to, u64::from_ne_bytes),
+        }
+    }
+}
+
+impl Batch for Numbers {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]) {
+        let mut tile = [0; TILE];
+        let tile = &mut tile[..range.len()];
+        self.prefetch(range.start + TILES_AHEAD * TILE);
+        self.copy_to(range.start, tile);
+        u64::digest_tile(tile, hasher, digests);
+    }
+
+    fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R {
+        let mut integer = [0];
+        self.copy_to(index, &mut integer);
+        f(&integer[0].to_le_bytes())
     }
 }
 

@@ -66,8 +66,8 @@ impl Encoder<'_> {
     /// Returns the digest of an object.
     #[inline(always)]
     pub fn digest(&self, object: &Bound<'_, PyAny>) -> PyResult<Digest> {
-        match text(object) {
-            Some(text) => Ok(self.hasher.digest_bytes(text)),
+        match self.digest_now(object) {
+            Some(digest) => Ok(digest),
             None => self.digest_other(object),
         }
     }
