@@ -70,6 +70,8 @@ pub const COMMANDS: &[CommandSpec] = command_table! {
             c"Returns how often an item may have been added to a cuckoo filter";
         c"CF.INFO"           2  One        [ReadOnly Fast]       cf::info,
             c"Describes a cuckoo filter";
+        c"CF.DEBUG"          2  One        [ReadOnly Fast]       cf::debug,
+            c"Describes the levels of a cuckoo filter";
         c"CF.COMPACT"        2  One        [Write]               cf::compact,
             c"Moves the items of a cuckoo filter into fewer levels";
         c"CF.SCANDUMP"       3  One        [ReadOnly Export]     dump::scan::<CuckooChain>,

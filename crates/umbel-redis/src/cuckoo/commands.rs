@@ -149,6 +149,27 @@ pub fn info(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::Map(fields.into_iter().map(|(name, number)| (name.into(), number.into())).collect()))
 }
 
+/// `CF.DEBUG key`: the settings and counts of the filter in one line. `buckets` is the number in a
+/// filter of the first level, and `filters` the number of levels, as in RedisBloom: a level has
+/// `expansion` times as many buckets as the one before.
+pub fn debug(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    let [key] = arguments.exactly()?;
+    let entry = context.existing::<Entry<CuckooChain>>(key)?;
+    let chain = entry.ready()?;
+    let table = chain.first().table();
+    let fields = [
+        ("bktsize", table.slots().into()),
+        ("buckets", table.buckets()),
+        ("items", chain.items()),
+        ("deletes", chain.deleted()),
+        ("filters", chain.levels() as u64),
+        ("max_iterations", chain.kicks().into()),
+        ("expansion", chain.expansion().into()),
+    ];
+    let line = fields.map(|(name, number): (&str, u64)| format!("{name}:{number}")).join(" ");
+    Ok(Reply::Bytes(line.into_bytes()))
+}
+
 /// `CF.COMPACT key`: moves items into older levels and drops the levels that are then empty.
 pub fn compact(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key] = arguments.exactly()?;

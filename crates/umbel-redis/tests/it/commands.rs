@@ -188,6 +188,31 @@ fn a_cuckoo_filter_grows_and_shrinks_again() {
     });
 }
 
+/// Clients of RedisBloom read the numbers by their names and positions.
+#[test]
+fn the_debug_line_of_a_cuckoo_filter_has_the_numbers_of_its_info() {
+    everywhere(|client| {
+        client.command("CF.RESERVE f 100 BUCKETSIZE 4 MAXITERATIONS 10 EXPANSION 2");
+        client.command_with("CF.INSERT f ITEMS", &items("k", 0..1000));
+        assert_eq!(client.command("CF.DEL f k7").integer(), 1);
+        let info = client.command("CF.INFO f");
+        let [filters, buckets] =
+            ["Number of filters", "Number of buckets"].map(|name| info.field(name).integer());
+        assert!(filters > 2, "{filters} levels for 1000 items");
+        // Each level has twice as many buckets as the one before.
+        let first = buckets / ((1 << filters) - 1);
+        let line = format!(
+            "bktsize:4 buckets:{first} items:999 deletes:1 filters:{filters} max_iterations:10 expansion:2"
+        );
+        assert_eq!(client.command("CF.DEBUG f").bytes(), line.as_bytes());
+        client.command("DEBUG RELOAD");
+        assert_eq!(client.command("CF.DEBUG f").bytes(), line.as_bytes());
+        assert_eq!(client.command("CF.DEBUG none").error(), "ERR not found");
+        client.command("BF.ADD b x");
+        assert!(client.command("CF.DEBUG b").error().starts_with("WRONGTYPE"));
+    });
+}
+
 #[test]
 fn a_sketch_never_underestimates() {
     everywhere(|client| {
