@@ -1,25 +1,12 @@
 //! Builds a filter of the literature, which hashes the keys themselves and not their digests.
-//!
-//! If the number of keys is needed and not given, files are read twice: once to count the distinct
-//! keys by their digests, and once to insert them. The keys of a pipe are stored until the end, in
-//! memory at first, and in a temporary file beyond 64 MiB.
 
-use super::{DEFAULT_RATE, DistinctCounter, ParallelFill, SizeArgs, capacity_for, new_distinct};
-use crate::input::{InputArgs, Records};
-use crate::pipeline;
-use crate::terminal::output::warn;
-use anyhow::{Context, Result};
-use std::io::{BufReader, BufWriter, Read, Seek, Write};
-use std::ops::ControlFlow;
-use tempfile::SpooledTempFile;
+use super::{CountedKeys, DEFAULT_RATE, ParallelFill, SizeArgs};
+use crate::input::InputArgs;
+use anyhow::Result;
+use umbel::Spec;
 use umbel::any::Stored;
-use umbel::key::Hashed;
 use umbel::literature::{Family, Literature};
 use umbel::sizing::KPolicy;
-use umbel::{Batch, Hasher, Spec};
-
-/// The maximum number of bytes of keys held in memory before they go to disk.
-const MEMORY_BYTES: usize = 64 << 20;
 
 /// The description of a filter of the literature, and the lines that it is built from.
 pub struct LiteratureBuilder<'a> {
@@ -39,115 +26,20 @@ impl LiteratureBuilder<'_> {
         }
         // Fail for mistaken options before the lines are read.
         self.empty(Some(1))?;
-        if self.input.are_files() {
-            let capacity = self.count(|_| Ok(()), |()| Ok(()))?;
-            return ParallelFill::filled(self.empty(Some(capacity))?, self.input);
+        let keys = CountedKeys::new(self.input)?;
+        let mut filter = self.empty(Some(keys.capacity))?;
+        match keys.stored {
+            None => ParallelFill::filled(filter, self.input),
+            Some(stored) => {
+                stored.for_each(|key| Ok(filter.insert(key).map(drop)?))?;
+                Ok(filter)
+            }
         }
-        let mut spool = KeySpool::new(MEMORY_BYTES);
-        let capacity = self.count(|records| Ok(records.to_keys()?), |keys| spool.push(&keys.keys()?))?;
-        let mut filter = self.empty(Some(capacity))?;
-        spool.for_each(|key| Ok(filter.insert(key).map(drop)?))?;
-        Ok(filter)
     }
 
     fn empty(&self, capacity: Option<u64>) -> Result<Stored> {
         let given = self.size.given(capacity, self.rate, Some(DEFAULT_RATE));
         let spec = Spec::from_given(given)?.with_policy(self.policy);
         Ok(Literature::build(self.family, &spec)?.into())
-    }
-
-    /// Returns the number of keys to plan for, and passes on what `read` returns for each block, in
-    /// order.
-    fn count<T: Send>(
-        &self,
-        read: impl Fn(&Records) -> Result<T> + Sync,
-        mut store: impl FnMut(T) -> Result<()> + Send,
-    ) -> Result<u64> {
-        let (threads, hasher) = (self.input.threads(), Hasher::default());
-        let counter = DistinctCounter::new(threads, &new_distinct()?)?;
-        let counts = pipeline::run(
-            self.input.open()?,
-            threads,
-            |thread, records| {
-                let digests = hasher.digest_batch(&records.keys()?);
-                counter.insert(thread, &Hashed(&digests));
-                read(records)
-            },
-            |block, _| store(block).map(ControlFlow::Continue),
-        )?;
-        if counts.keys == 0 {
-            warn(
-                "there were no lines: the filter is empty, and made for one key; give -n to add to it later",
-            );
-        }
-        Ok(capacity_for(counts.keys, &counter.finish()?))
-    }
-}
-
-/// The keys of a pipe, in order: the length of each in four bytes, and its bytes.
-struct KeySpool {
-    file: BufWriter<SpooledTempFile>,
-    count: u64,
-}
-
-impl KeySpool {
-    /// Returns an empty spool that holds this many bytes in memory.
-    fn new(memory_bytes: usize) -> KeySpool {
-        KeySpool { file: BufWriter::new(tempfile::spooled_tempfile(memory_bytes)), count: 0 }
-    }
-
-    /// Appends keys.
-    fn push(&mut self, keys: &(impl Batch + ?Sized)) -> Result<()> {
-        self.count += keys.len() as u64;
-        let mut write = |key: &[u8]| {
-            // A block of lines, and with it a key, has fewer than 2^32 bytes.
-            self.file.write_all(&(key.len() as u32).to_le_bytes())?;
-            self.file.write_all(key)
-        };
-        let written = (0..keys.len()).try_for_each(|key| keys.with_bytes(key, &mut write));
-        written.with_context(|| {
-            let folder = std::env::temp_dir();
-            format!(
-                "cannot keep keys in {}: free some space, set TMPDIR, or give -n so that none are kept",
-                folder.display()
-            )
-        })
-    }
-
-    /// Calls `visit` with each key.
-    fn for_each(mut self, mut visit: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        const READ_BACK: &str = "cannot read keys back from the temporary file";
-        self.file.rewind().context(READ_BACK)?;
-        let mut file = BufReader::new(self.file.get_mut());
-        let mut key = Vec::new();
-        for _ in 0..self.count {
-            let mut length = [0; 4];
-            file.read_exact(&mut length).context(READ_BACK)?;
-            key.resize(u32::from_le_bytes(length) as usize, 0);
-            file.read_exact(&mut key).context(READ_BACK)?;
-            visit(&key)?;
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_read_back_in_order_from_memory_and_from_disk() {
-        let keys: Vec<Vec<u8>> = (0..5000u32).map(|key| vec![key as u8; key as usize % 50]).collect();
-        for memory_bytes in [1000, MEMORY_BYTES] {
-            let mut spool = KeySpool::new(memory_bytes);
-            keys.chunks(700).for_each(|piece| spool.push(piece).unwrap());
-            let mut expected = keys.iter();
-            let compare = |key: &[u8]| {
-                assert_eq!(Some(key), expected.next().map(Vec::as_slice));
-                Ok(())
-            };
-            spool.for_each(compare).unwrap();
-            assert_eq!(expected.next(), None);
-        }
     }
 }

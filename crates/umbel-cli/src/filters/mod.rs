@@ -7,6 +7,7 @@
 pub mod budget;
 mod build;
 pub mod construct;
+mod counted_keys;
 pub mod digest_spool;
 mod distinct;
 mod fill;
@@ -25,6 +26,7 @@ pub mod sketches;
 mod target;
 
 pub use build::SetBuilder;
+pub use counted_keys::CountedKeys;
 pub use distinct::{DistinctCounter, capacity_for, new_distinct};
 pub use fill::{ParallelFill, warn_if_overfull};
 pub use group::FilterGroup;
