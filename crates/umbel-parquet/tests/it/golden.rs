@@ -1,0 +1,121 @@
+//! Files of pyarrow and DuckDB: their filters answer as their writers computed them.
+
+use crate::golden_file;
+use std::fs;
+use umbel_parquet::health::Verdict;
+use umbel_parquet::{Error, ParquetFile};
+
+/// The row groups in a column of a list of answers.
+fn numbers(text: &str) -> Vec<usize> {
+    text.split(',').filter(|number| *number != "-").map(|number| number.parse().unwrap()).collect()
+}
+
+/// Compares a file with its list of answers, and returns the number of answers.
+fn check(name: &str) -> usize {
+    let file = ParquetFile::open(golden_file(&format!("{name}.parquet"))).unwrap();
+    let answers = fs::read_to_string(golden_file(&format!("{name}.answers"))).unwrap();
+    for answer in answers.lines() {
+        let [column, text, held, named] = answer.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{answer}")
+        };
+        let column = file.column(column).unwrap();
+        let value = column.values().value(text.as_bytes()).unwrap();
+        let found: Vec<usize> =
+            file.find(&column, &[value]).unwrap().iter().map(|found| found.row_group).collect();
+        assert_eq!(found, numbers(named), "{answer}");
+        assert!(numbers(held).iter().all(|group| found.contains(group)), "{answer}");
+    }
+    answers.lines().count()
+}
+
+#[test]
+fn every_type_of_pyarrow_is_found_where_its_filters_have_it() {
+    assert_eq!(check("types"), 24 * 13);
+    assert_eq!(check("decimals"), 2 * 13);
+}
+
+#[test]
+fn filters_of_duckdb_answer_as_it_does() {
+    assert_eq!(check("duckdb"), 6 * 28);
+}
+
+#[test]
+fn row_groups_without_a_filter_may_hold_any_value() {
+    assert_eq!(check("bare"), 3 * 13);
+}
+
+#[test]
+fn many_values_are_found_as_one_by_one() {
+    let file = ParquetFile::open(golden_file("duckdb.parquet")).unwrap();
+    let column = file.column("text").unwrap();
+    let values: Vec<_> =
+        (0..1000).map(|number| column.values().value(format!("ключ {number}").as_bytes()).unwrap()).collect();
+    let mut single = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        let found = file.find(&column, std::slice::from_ref(value)).unwrap();
+        single.extend(found.iter().map(|found| (index, found.row_group)));
+    }
+    let all = file.find(&column, &values).unwrap();
+    assert_eq!(all.iter().map(|found| (found.value, found.row_group)).collect::<Vec<_>>(), single);
+    assert!(single.len() >= 96, "the file has 96 of the values");
+}
+
+#[test]
+fn columns_are_named_by_dotted_paths() {
+    let file = ParquetFile::open(golden_file("nested.parquet")).unwrap();
+    let paths: Vec<String> = file.columns().map(|column| column.path().to_owned()).collect();
+    assert_eq!(paths, ["tags.list.element", "who.name", "who.years"]);
+    assert_eq!(file.column("who.name").unwrap().path(), "who.name");
+    assert_eq!(file.column("tags").unwrap().path(), "tags.list.element", "the only column below it");
+    for wrong in ["who", "name", "tags.list.element.x", ""] {
+        let Err(Error::NoColumn { columns, .. }) = file.column(wrong) else {
+            panic!("{wrong:?} is a column")
+        };
+        assert_eq!(columns, paths);
+    }
+    let element = file.column("tags.list.element").unwrap();
+    let value = element.values().value(b"tag10").unwrap();
+    let found = file.find(&element, &[value]).unwrap();
+    assert!(found.iter().any(|found| found.row_group == 0), "{found:?}");
+}
+
+#[test]
+fn filters_are_judged_by_their_rate_now() {
+    let file = ParquetFile::open(golden_file("sizes.parquet")).unwrap();
+    let health = file.health().unwrap();
+    let verdicts: Vec<_> = health.iter().map(|chunk| (&chunk.column[..], chunk.verdict())).collect();
+    assert_eq!(
+        verdicts,
+        [
+            ("full", Verdict::Saturated),
+            ("roomy", Verdict::Oversized),
+            ("good", Verdict::Good),
+            ("bare", Verdict::Missing)
+        ]
+    );
+    let [full, roomy, good] = [0, 1, 2].map(|column: usize| health[column].filter.unwrap());
+    assert_eq!(full.bytes, 32);
+    assert!(full.fill > 0.99 && full.rate > 0.9, "{full:?}");
+    assert!(roomy.rate_of_quarter < Some(0.01), "{roomy:?}");
+    assert!((1e-4..0.1).contains(&good.rate), "{good:?}");
+}
+
+/// The rate is that of random values, which the filter is asked for here.
+#[test]
+fn the_rate_of_a_filter_is_the_measured_one() {
+    const VALUES: usize = 50_000;
+    let file = ParquetFile::open(golden_file("sizes.parquet")).unwrap();
+    for (index, chunk) in
+        file.health().unwrap().iter().enumerate().filter(|(_, chunk)| chunk.filter.is_some())
+    {
+        let column = file.columns().nth(index).unwrap();
+        let values: Vec<_> = (0..VALUES)
+            .map(|number| column.values().value(format!("absent {number}").as_bytes()).unwrap())
+            .collect();
+        let named = file.find(&column, &values).unwrap().len() as f64;
+        let expected = chunk.filter.unwrap().rate * VALUES as f64;
+        // Five standard deviations of a binomial distribution, and some for rates near zero.
+        let deviation = 5.0 * expected.sqrt() + 5.0;
+        assert!((named - expected).abs() < deviation, "{}: {named} named, {expected} expected", chunk.column);
+    }
+}
