@@ -121,22 +121,59 @@ def test_lookups_in_a_filter_run_at_the_same_time():
     assert any(short_is_first() for _ in range(20))
 
 
-def test_ctrl_c_ends_a_long_update(tmp_path):
-    """An iterator without an end, which Python code does not see: it is written in C."""
+ENDLESS = {
+    "iterator": "f.update(itertools.repeat('x'))",
+    "lookups": "f.contains_many(itertools.repeat('x'))",
+    "sketch": "umbel.TopK(3).update(itertools.repeat('x'))",
+    "values": "umbel.Map(['x'], itertools.repeat(1))",
+    "stream": "f.update(pa.RecordBatchReader.from_batches(batch.schema, itertools.repeat(batch)))",
+}
+
+
+@pytest.mark.parametrize("work", ENDLESS.values(), ids=ENDLESS.keys())
+def test_ctrl_c_ends_an_endless_iterator(work, tmp_path):
+    """Iterators without an end, which Python code does not see: they are written in C."""
+    library("pyarrow")
     program = (
-        "import itertools, umbel\n"
-        "f = umbel.Bloom(1000, 0.01)\n"
+        "import itertools, umbel, pyarrow as pa\n"
+        "f, batch = umbel.Bloom(1000, 0.01), pa.record_batch({'id': ['x']})\n"
         "print('ready', flush=True)\n"
         "try:\n"
-        "    f.update(itertools.repeat('x'))\n"
+        f"    {work}\n"
         "except KeyboardInterrupt:\n"
-        "    print('x' in f)\n"
+        "    print('ended')\n"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, cwd=tmp_path) as child:
         try:
             assert child.stdout.readline() == "ready\n"
             time.sleep(0.2)
             child.send_signal(signal.SIGINT)
-            assert child.communicate(timeout=60)[0] == "True\n"
+            assert child.communicate(timeout=60)[0] == "ended\n"
         finally:
             child.kill()
+
+
+def test_the_garbage_collector_may_use_the_filter_of_an_operation_that_fails(python):
+    """It runs when an exception is made, on some versions of Python, and finalizers are Python code."""
+    program = (
+        "import gc, umbel\n"
+        "f = umbel.Bloom(1000, 1e-9)\n"
+        "class Garbage:\n"
+        "    def __init__(self, i):\n"
+        "        self.itself, self.i = self, i\n"
+        "    def __del__(self):\n"
+        "        f.add(self.i)\n"
+        "for i in range(1, 100):\n"
+        "    gc.disable()\n"
+        "    gc.collect()\n"
+        "    Garbage(i)\n"
+        "    gc.set_threshold(i)\n"
+        "    gc.enable()\n"
+        "    try:\n"
+        "        f.save('/no/such/folder/f.umbel')\n"
+        "    except umbel.MissingFileError:\n"
+        "        pass\n"
+        "gc.collect()\n"
+        "print(all(f.contains_many(range(1, 100))))\n"
+    )
+    assert python(program) == "True\n"

@@ -4,7 +4,7 @@ use super::filter::{Filter, Rows};
 use super::kinds;
 use super::structure::Structure;
 use crate::errors::{Exception, raise};
-use crate::keys::Encoder;
+use crate::keys::{Encoder, for_each_object};
 use crate::secret;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -35,7 +35,12 @@ pub struct Map;
 
 /// The values of a new map: numbers, or the numbers of names and the names.
 fn values(values: &Bound<'_, PyAny>) -> PyResult<(Vec<u64>, Option<CodeBook>)> {
-    let values: Vec<Bound<'_, PyAny>> = values.try_iter()?.collect::<PyResult<_>>()?;
+    let mut objects = Vec::new();
+    for_each_object(values, |value| {
+        objects.push(value.clone());
+        Ok(())
+    })?;
+    let values = objects;
     if !values.first().is_some_and(|value| value.is_instance_of::<PyString>()) {
         return Ok((values.iter().map(number).collect::<PyResult<_>>()?, None));
     }

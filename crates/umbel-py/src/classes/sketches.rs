@@ -5,7 +5,7 @@ use super::kinds::{self, Items};
 use super::leaf;
 use super::structure::Structure;
 use crate::errors::{Exception, bad_parameter, raise};
-use crate::keys::{Source, for_each};
+use crate::keys::{Source, for_each, for_each_object};
 use crate::secret;
 use pyo3::PyClass;
 use pyo3::prelude::*;
@@ -51,7 +51,7 @@ fn add_bytes(
             }
             Ok(())
         }
-        Source::Objects(objects) => objects.try_iter()?.try_for_each(|object| add_one(this, &object?, add)),
+        Source::Objects(objects) => for_each_object(&objects, |object| add_one(this, object, add)),
     })
 }
 

@@ -66,14 +66,15 @@ impl Structure {
         Encoder { hasher: &self.hasher, key: self.key.as_ref() }
     }
 
-    /// Calls `f` with the structure, detached.
+    /// Calls `f` with the structure, detached. The guard is dropped before an exception is made, which
+    /// can run Python code: that of the garbage collector.
     pub fn with_view<R: Send>(
         &self,
         py: Python<'_>,
         f: impl FnOnce(&Stored) -> umbel::Result<R> + Send,
     ) -> PyResult<R> {
         let guard = self.storage.read(py);
-        py.detach(|| guard.view().and_then(f)).map_err(raise)
+        py.detach(move || guard.view().and_then(f)).map_err(raise)
     }
 
     /// Calls `f` with the structure, which it may change, detached.

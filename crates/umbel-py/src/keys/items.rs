@@ -26,11 +26,7 @@ pub fn for_each(
     work: &mut dyn FnMut(&[Digest]) -> PyResult<()>,
 ) -> PyResult<()> {
     if !is_plain_container(objects) {
-        return objects.try_iter()?.zip(1u64..).try_for_each(|(object, count)| {
-            work(&[encoder.digest(&object?)?])?;
-            // Signals wait while no Python code runs, and some iterators in C never end.
-            if count.is_multiple_of(1024) { objects.py().check_signals() } else { Ok(()) }
-        });
+        return for_each_object(objects, |object| work(&[encoder.digest(object)?]));
     }
     let py = objects.py();
     let mut chunk = Chunk { digests: Vec::with_capacity(CHUNK.min(objects.len()?)), work, py };
@@ -39,6 +35,22 @@ pub fn for_each(
         _ => objects.try_iter()?.try_for_each(|object| chunk.push(encoder.digest(&object?)?)),
     };
     chunk.pass_on().and(hashed)
+}
+
+/// Calls `f` with each object of an iterable, until it fails.
+///
+/// # Errors
+///
+/// If the iteration or `f` fails, or a signal handler raises an exception.
+pub fn for_each_object<'py>(
+    objects: &Bound<'py, PyAny>,
+    mut f: impl FnMut(&Bound<'py, PyAny>) -> PyResult<()>,
+) -> PyResult<()> {
+    objects.try_iter()?.zip(1u64..).try_for_each(|(object, count)| {
+        f(&object?)?;
+        // Signals wait while no Python code runs, and some iterators in C never end.
+        if count.is_multiple_of(1024) { objects.py().check_signals() } else { Ok(()) }
+    })
 }
 
 /// Digests that have not been passed on.

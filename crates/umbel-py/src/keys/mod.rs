@@ -14,7 +14,7 @@ mod object;
 mod source;
 
 pub use column::{CHUNK, Column, Work};
-pub use items::for_each;
+pub use items::{for_each, for_each_object};
 pub use object::Encoder;
 pub use source::{Columns, Origin, Source};
 

@@ -34,8 +34,10 @@ pub enum Origin {
 }
 
 impl Columns {
-    /// Returns the next column; `None` after the last one.
+    /// Returns the next column; `None` after the last one. Fails if a signal handler does, as for
+    /// Ctrl-C: a stream need not run Python code, nor end.
     pub fn next(&mut self, py: Python<'_>) -> PyResult<Option<Column>> {
+        py.check_signals()?;
         match self {
             Columns::One(column) => Ok(column.take().map(|column| *column)),
             Columns::Stream(stream) => arrow::next(py, stream),
