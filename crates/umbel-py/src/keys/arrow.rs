@@ -3,6 +3,7 @@
 //! `__arrow_c_stream__`.
 
 use super::c_data::{self, Stream, bad_array};
+use super::c_schema;
 use super::column::{Column, Values, Widen, downcast};
 use super::numbers::not_keys;
 use arrow_array::cast::AsArray;
@@ -33,7 +34,7 @@ pub fn array(object: &Bound<'_, PyAny>) -> PyResult<Column> {
     let (schema, array) = unsafe {
         (schema.cast::<FFI_ArrowSchema>().as_ref(), FFI_ArrowArray::from_raw(array.cast().as_ptr()))
     };
-    column(&c_data::import(array, c_data::data_type(schema)?)?)
+    column(&c_data::import(array, c_schema::data_type(schema)?)?)
 }
 
 /// Takes the stream of an object that has `__arrow_c_stream__`.
@@ -45,7 +46,7 @@ pub fn stream(object: &Bound<'_, PyAny>) -> PyResult<Stream> {
     // moved out.
     #[allow(unsafe_code, reason = "sound for the reason above")]
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.cast().as_ptr()) };
-    Stream::new(stream)
+    Stream::new(object.py(), stream)
 }
 
 /// Returns the next array of a stream, or `None` at its end.

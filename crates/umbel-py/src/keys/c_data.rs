@@ -4,15 +4,16 @@
 //! array is trusted with those. Whatever else it promises is checked here before the array is used:
 //! a producer with a bug must cause an exception, neither a crash nor a panic.
 
-use super::numbers::not_keys;
+use super::c_schema;
 use crate::errors::Exception;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::{ArrayRef, make_array};
+use arrow_array::{ArrayRef, NullArray, make_array, new_empty_array};
 use arrow_schema::DataType;
 use pyo3::prelude::*;
 use std::ffi::{CStr, c_void};
 use std::fmt::Display;
+use std::sync::Arc;
 
 /// A stream of arrays of one type.
 pub struct Stream {
@@ -20,28 +21,22 @@ pub struct Stream {
     data_type: DataType,
 }
 
-/// Returns the type that a schema describes.
-///
-/// # Errors
-///
-/// If a column of this type cannot hold keys, or there is no such type.
-pub fn data_type(schema: &FFI_ArrowSchema) -> PyResult<DataType> {
-    if schema.release().is_none() {
-        return Err(bad_array("its schema has been released"));
-    }
-    let data_type = DataType::try_from(schema).map_err(bad_array)?;
-    refuse(&data_type)?;
-    Ok(data_type)
-}
-
-/// Takes an array of a type that [`data_type`] has returned.
+/// Takes an array of a type that [`c_schema::data_type`] has returned. Its rows may come as an array
+/// without a type if all of them are null.
 pub fn import(array: FFI_ArrowArray, data_type: DataType) -> PyResult<ArrayRef> {
+    // Some producers leave out the buffers of an array without rows.
+    if !array.is_released() && array.is_empty() {
+        return Ok(new_empty_array(&data_type));
+    }
     // SAFETY: the specification fixes the layout of both, and the assertion below compares their
     // sizes. The pointers in an array that has not been released are valid or null, which `check`
     // tests before it follows one.
     #[allow(unsafe_code, reason = "sound for the reason above")]
     let checked = unsafe { check(&*(&raw const array).cast::<RawArray>(), &data_type) };
     checked.map_err(bad_array)?;
+    if is_null(&data_type) {
+        return Ok(Arc::new(NullArray::new(array.len())));
+    }
     // SAFETY: the producer promises that the array is of this type, and `check` did not find
     // otherwise.
     #[allow(unsafe_code, reason = "sound for the reason above")]
@@ -49,19 +44,34 @@ pub fn import(array: FFI_ArrowArray, data_type: DataType) -> PyResult<ArrayRef> 
     Ok(make_array(data.map_err(bad_array)?))
 }
 
+/// Returns whether every value of a type is null.
+fn is_null(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Null => true,
+        DataType::Dictionary(_, values) => is_null(values),
+        DataType::Struct(fields) => fields.iter().all(|field| is_null(field.data_type())),
+        _ => false,
+    }
+}
+
 impl Stream {
     /// Takes a stream.
-    pub fn new(mut stream: FFI_ArrowArrayStream) -> PyResult<Stream> {
+    pub fn new(py: Python<'_>, mut stream: FFI_ArrowArrayStream) -> PyResult<Stream> {
         let get_schema = stream.release().and_then(|_| stream.get_schema());
         let Some(get_schema) = get_schema else { return Err(bad_array("the stream has been released")) };
         let mut schema = FFI_ArrowSchema::empty();
-        // SAFETY: the function belongs to this stream, which has not been released.
-        #[allow(unsafe_code, reason = "sound for the reason above")]
-        let code = unsafe { get_schema(&raw mut stream, &raw mut schema) };
+        // Detached, because the producer may wait for a thread that runs Python code.
+        let code = py.detach(|| {
+            // SAFETY: the function belongs to this stream, which has not been released.
+            #[allow(unsafe_code, reason = "sound for the reason above")]
+            unsafe {
+                get_schema(&raw mut stream, &raw mut schema)
+            }
+        });
         if code != 0 {
             return Err(failed(&mut stream, code));
         }
-        Ok(Stream { data_type: data_type(&schema)?, stream })
+        Ok(Stream { data_type: c_schema::data_type(&schema)?, stream })
     }
 
     /// Returns the next array, or `None` at the end.
@@ -70,7 +80,7 @@ impl Stream {
             return Err(bad_array("the stream has no function that returns arrays"));
         };
         let mut array = FFI_ArrowArray::empty();
-        // Detached, because the producer may wait for a thread that runs Python code.
+        // Detached, as above.
         let code = py.detach(|| {
             // SAFETY: the function belongs to this stream, which has not been released.
             #[allow(unsafe_code, reason = "sound for the reason above")]
@@ -103,24 +113,12 @@ pub fn bad_array(why: impl Display) -> PyErr {
     Exception::Parameter.with(format!("the Arrow column cannot be read: {why}"))
 }
 
-/// Fails unless a column of this type can hold keys.
-fn refuse(data_type: &DataType) -> PyResult<()> {
-    match data_type {
-        DataType::Struct(fields) => match &fields[..] {
-            [field] => refuse(field.data_type()),
-            _ => Err(Exception::KeyType.with("a table is not a column of keys: pass one of its columns")),
-        },
-        DataType::Dictionary(_, values) => refuse(values),
-        other if buffers(other).is_none() => Err(not_keys(&format!("an Arrow column of type {other}"))),
-        _ => Ok(()),
-    }
-}
-
 /// Returns how many buffers an array of a type has, and how many it has at least if their number
 /// varies; `None` for types that are not keys.
 fn buffers(data_type: &DataType) -> Option<(i64, bool)> {
     Some(match data_type {
-        DataType::Null => (0, false),
+        // Polars has one, as for other types: that of the bits which tell values from nulls.
+        DataType::Null => (0, true),
         DataType::Struct(_) => (1, false),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Binary | DataType::LargeBinary => (3, false),
         DataType::Utf8View | DataType::BinaryView => (3, true),
@@ -149,6 +147,9 @@ const _: () = assert!(size_of::<RawArray>() == size_of::<FFI_ArrowArray>());
 
 /// The most rows of an array, so that the sizes of buffers do not overflow.
 const MAX_ROWS: i64 = 1 << 48;
+
+/// The most rows of an array whose rows take no memory, so that the answers to them are no surprise.
+const MAX_EMPTY_ROWS: i64 = 1 << 32;
 
 /// Returns what is wrong with an array.
 ///
@@ -197,6 +198,9 @@ unsafe fn check(array: &RawArray, data_type: &DataType) -> Result<(), &'static s
             if sizes.is_null() || (0..array.n_buffers - 3).any(negative) {
                 return Err("the sizes of its buffers are missing or negative");
             }
+        }
+        DataType::Null | DataType::FixedSizeBinary(0) if rows > MAX_EMPTY_ROWS => {
+            return Err("its length is too large");
         }
         DataType::FixedSizeBinary(width) if rows.saturating_mul((*width).into()) > i64::MAX / 64 => {
             return Err("its length is too large");

@@ -7,6 +7,7 @@
 
 mod arrow;
 mod c_data;
+mod c_schema;
 mod column;
 mod items;
 mod numbers;
