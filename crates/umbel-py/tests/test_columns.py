@@ -300,6 +300,29 @@ def test_a_column_of_nulls_has_no_keys():
     assert f.contains_many(pa.nulls(2)).to_list() == [None, None]
 
 
+def test_a_polars_column_of_nulls_without_a_type_has_no_keys():
+    pl = library("polars")
+    for column in (pl.Series([None, None]), pl.DataFrame({"id": [None, None]})):
+        f = Bloom(10, 0.01)
+        f.update(column)
+        assert not f and f.inserted == 0
+        assert f.contains_many(column).to_list() == [None, None]
+
+
+def test_a_polars_column_of_objects_is_refused_with_a_remedy():
+    """Its Arrow form is the addresses of the objects."""
+    pl = library("polars")
+    column = pl.Series("id", ["a", 1], dtype=pl.Object)
+    f = Bloom(10, 0.01)
+    for wrong in (column, pl.DataFrame([column])):
+        for use in (f.update, f.contains_many):
+            with pytest.raises(umbel.KeyTypeError, match="to_list"):
+                use(wrong)
+    assert not f
+    f.update(column.to_list())
+    assert "a" in f and 1 in f
+
+
 def test_an_empty_column_has_no_keys():
     pa, np, pl, pd = map(library, ("pyarrow", "numpy", "polars", "pandas"))
     empty = [
@@ -327,7 +350,7 @@ def test_columns_that_are_not_keys_are_refused():
         np.array([1], "m8[s]"), np.zeros(3, "i4,i4"), np.zeros(3, "V5"), array.array("d", [1.0]),
         pa.array([1.5]), pa.array([{"a": 1, "b": 2}]), pa.array([[1]]), pa.array([1], pa.timestamp("s")),
         pa.array([1], pa.date32()), pa.array([1.5]).dictionary_encode(),
-        pl.Series([1.5]), pl.Series([[1]]), pd.Series([1.5]),
+        pl.Series([1.5]), pl.Series([[1]]), pl.Series([1], dtype=pl.Int128), pd.Series([1.5]),
         pd.Series(["2020-01-01"], dtype="datetime64[ns]"),
     ]  # fmt: skip
     for column in columns:

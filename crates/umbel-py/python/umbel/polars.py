@@ -16,15 +16,9 @@ Importing this module registers the namespace `umbel` for expressions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 
 from . import Filter
-from ._errors import KeyTypeError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["UmbelExpr", "isin"]
 
@@ -48,7 +42,11 @@ def isin(expr: pl.Expr, filter: Filter) -> pl.Expr:
             "isin() takes a filter of umbel, such as umbel.Bloom, not "
             f"{type(filter).__name__}: for a list of values, use is_in() of polars"
         )
-    return expr.map_batches(_look_up(filter), return_dtype=pl.Boolean, is_elementwise=True)
+
+    def look_up(column: pl.Series) -> pl.Series:
+        return pl.Series(column.name, filter.contains_many(column), dtype=pl.Boolean)
+
+    return expr.map_batches(look_up, return_dtype=pl.Boolean, is_elementwise=True)
 
 
 @pl.api.register_expr_namespace("umbel")
@@ -75,21 +73,3 @@ class UmbelExpr:
         [True, False, None]
         """
         return isin(self._expr, filter)
-
-
-def _look_up(filter: Filter) -> Callable[[pl.Series], pl.Series]:
-    """Returns the function that looks up one batch."""
-
-    def look_up(column: pl.Series) -> pl.Series:
-        if column.dtype == pl.Null:
-            # polars exports such a column in a form that Arrow libraries refuse.
-            return pl.repeat(None, len(column), dtype=pl.Boolean, eager=True).alias(column.name)
-        if column.dtype == pl.Object:
-            # Their Arrow form is the addresses of the objects.
-            raise KeyTypeError(
-                "a polars column of Python objects does not hold keys: convert it to text, bytes or "
-                "integers, or pass column.to_list() to contains_many() of a filter with key="
-            )
-        return pl.Series(column.name, filter.contains_many(column), dtype=pl.Boolean)
-
-    return look_up

@@ -9,7 +9,7 @@ use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyImportError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyTuple};
+use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyString, PyTuple};
 
 /// Many keys.
 pub enum Source<'py> {
@@ -101,13 +101,45 @@ fn from_arrow(object: &Bound<'_, PyAny>) -> PyResult<Option<Columns>> {
     }
 }
 
-fn is_numpy_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    // An array exists only if numpy is imported; importing it here would take a tenth of a second.
+/// Fails for a column of Python objects from polars, or a table of one: their Arrow form is the
+/// addresses of the objects, and does not say so.
+fn refuse_polars_objects(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
-    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
-    let Some(numpy) = modules.cast::<PyDict>()?.get_item(intern!(py, "numpy"))? else { return Ok(false) };
+    let dtype = if is_instance(object, intern!(py, "polars"), intern!(py, "Series"))? {
+        object.getattr(intern!(py, "dtype"))?
+    } else if is_instance(object, intern!(py, "polars"), intern!(py, "DataFrame"))? {
+        match object.getattr(intern!(py, "dtypes"))?.extract::<Vec<Bound<'_, PyAny>>>()?.pop() {
+            Some(dtype) => dtype,
+            None => return Ok(()),
+        }
+    } else {
+        return Ok(());
+    };
+    if dtype.eq(py.import(intern!(py, "polars"))?.getattr(intern!(py, "Object"))?)? {
+        return Err(Exception::KeyType.with(
+            "a polars column of Python objects does not hold keys: convert it to text, bytes or integers, or pass \
+             column.to_list() to a filter with key=",
+        ));
+    }
+    Ok(())
+}
+
+fn is_numpy_array(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    is_instance(object, intern!(object.py(), "numpy"), intern!(object.py(), "ndarray"))
+}
+
+/// Returns whether an object is an instance of a class of this module, which need not exist.
+fn is_instance(
+    object: &Bound<'_, PyAny>,
+    module: &Bound<'_, PyString>,
+    class: &Bound<'_, PyString>,
+) -> PyResult<bool> {
+    // Instances exist only if the module is imported; importing it here would take a tenth of a second.
+    let modules =
+        object.py().import(intern!(object.py(), "sys"))?.getattr(intern!(object.py(), "modules"))?;
+    let Some(module) = modules.cast::<PyDict>()?.get_item(module)? else { return Ok(false) };
     // Another thread may still be importing it, or a program may have put None in its place.
-    match numpy.getattr_opt(intern!(py, "ndarray"))? {
+    match module.getattr_opt(class)? {
         Some(class) => object.is_instance(&class),
         None => Ok(false),
     }
