@@ -1,6 +1,6 @@
 //! The answers to many keys, in the form that suits the library which the keys came from.
 
-use crate::errors::Exception;
+use crate::errors::{Exception, too_many_rows};
 use crate::keys::Origin;
 use arrow_array::ffi::to_ffi;
 use arrow_array::{Array, BooleanArray};
@@ -26,8 +26,10 @@ impl Default for Collected {
 }
 
 impl Collected {
-    pub fn reserve(&mut self, rows: usize) {
-        self.words.reserve(rows.div_ceil(64) + 1);
+    /// Makes room for the answers to a column. Some columns take no memory themselves, such as the
+    /// broadcast arrays of numpy, so there may be more of them than memory can hold.
+    pub fn reserve(&mut self, rows: usize) -> PyResult<()> {
+        self.words.try_reserve(rows.div_ceil(64) + 1).map_err(|_| too_many_rows(rows))
     }
 
     pub fn push(&mut self, answers: &Answers) {

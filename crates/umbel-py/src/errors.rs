@@ -95,6 +95,13 @@ pub fn bad_parameter(name: &str, got: impl Display, needs: impl Display) -> PyEr
     Exception::Parameter.with(format!("{name} = {got} cannot be used: it needs {needs}"))
 }
 
+/// Returns the exception for a column with more rows than memory can hold results.
+pub fn too_many_rows(rows: usize) -> PyErr {
+    Exception::OutOfMemory.with(format!(
+        "the system does not have the memory for the results of {rows} rows: pass the column in parts"
+    ))
+}
+
 /// Returns the name in Python of a parameter of the library.
 fn python_name(name: &'static str) -> &'static str {
     match name {

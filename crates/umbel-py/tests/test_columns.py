@@ -387,6 +387,27 @@ def test_bytes_are_refused_as_an_iterable_of_keys_or_are_integers():
 def test_a_text_is_an_iterable_of_characters():
     """As for `set.update`."""
     assert bloom_of("abc") == bloom_of(["a", "b", "c"])
+    assert bloom_of(library("numpy").str_("abc")) == bloom_of(["a", "b", "c"])
+
+
+def test_a_buffer_of_characters_is_not_a_column_of_integers():
+    with pytest.raises(umbel.KeyTypeError, match="format"):
+        Bloom(10, 0.01).update(memoryview(b"ab").cast("c"))
+
+
+def test_every_byte_but_zero_is_true():
+    np = library("numpy")
+    column = np.array([0, 1, 2, 255], "u1").view("?")
+    assert bloom_of(column) == bloom_of([False, True, True, True])
+
+
+def test_a_column_without_memory_of_its_own_may_be_too_long():
+    """Its rows are one integer."""
+    np = library("numpy")
+    column = np.broadcast_to(np.int64(5), 2**50)
+    for use in (Bloom(10, 0.01).contains_many, lambda column: umbel.Fuse(column, 0.01)):
+        with pytest.raises(umbel.OutOfMemoryError, match="parts"):
+            use(column)
 
 
 def test_a_numpy_array_of_objects_skips_nothing():

@@ -3,7 +3,7 @@
 use super::leaf;
 use super::structure::Structure;
 use crate::answers::{Collected, collect};
-use crate::errors::{Exception, raise};
+use crate::errors::{Exception, raise, too_many_rows};
 use crate::keys::{CHUNK, Column, Columns, Encoder, Source, Work, for_each};
 use crate::storage::Storage;
 use pyo3::basic::CompareOp;
@@ -83,6 +83,7 @@ impl Filter {
             Source::Columns(mut columns) => {
                 while let Some(column) = columns.next(py)? {
                     let before = rows.digests.len();
+                    rows.digests.try_reserve(column.len()).map_err(|_| too_many_rows(column.len()))?;
                     let hashed = py.detach(|| {
                         column.for_each(encoder.hasher, &mut |digests| {
                             rows.digests.extend_from_slice(digests);
@@ -483,10 +484,10 @@ fn contains_columns(
     answers: &mut Collected,
 ) -> PyResult<()> {
     while let Some(column) = columns.next(py)? {
-        let guard = set.storage.read(py);
-        let looked_up = py.detach(|| {
-            answers.reserve(column.len());
-            column.for_each_batch(&set.hasher, &mut Lookup { storage: &guard, answers })
+        answers.reserve(column.len())?;
+        let (rows, answered, guard) = (&column, &mut *answers, set.storage.read(py));
+        let looked_up = py.detach(move || {
+            rows.for_each_batch(&set.hasher, &mut Lookup { storage: &guard, answers: answered })
         });
         looked_up.map_err(raise)?;
         answers.push_nulls(column.len(), column.nulls());

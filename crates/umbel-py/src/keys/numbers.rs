@@ -31,6 +31,8 @@ unsafe impl Sync for Numbers {}
 struct Format {
     bytes: usize,
     signed: bool,
+    /// Whether they are Booleans, of which every byte but 0 is true.
+    boolean: bool,
     /// Whether the byte order is not that of the machine.
     swapped: bool,
 }
@@ -109,6 +111,7 @@ impl Integers for Numbers {
     fn copy_to(&self, start: usize, to: &mut [u64]) {
         assert!(start + to.len() <= self.len, "the caller stays inside the column");
         match (self.format.bytes, self.format.signed) {
+            (1, false) if self.format.boolean => self.widen(start, to, |[byte]: [u8; 1]| (byte != 0).into()),
             (1, false) => self.widen(start, to, |[byte]: [u8; 1]| byte.into()),
             (1, true) => self.widen(start, to, |bytes| i64::from(i8::from_ne_bytes(bytes)).cast_unsigned()),
             (2, false) => self.widen(start, to, |bytes| u16::from_ne_bytes(bytes).into()),
@@ -154,18 +157,22 @@ pub fn one_dimension(dimensions: usize) -> PyResult<()> {
 fn format(buffer: &PyUntypedBuffer) -> PyResult<Format> {
     let name = buffer.format();
     let bytes = buffer.item_size();
-    let (width, signed) = match ElementType::from_format(name) {
+    let element = ElementType::from_format(name);
+    let (width, signed) = match element {
+        // The elements of this format are `bytes` of one byte, not integers.
+        _ if name.to_bytes().ends_with(b"c") => (0, false),
         ElementType::SignedInteger { bytes } => (bytes, true),
         ElementType::UnsignedInteger { bytes } => (bytes, false),
         ElementType::Bool => (1, false),
         _ => (0, false),
     };
+    let boolean = matches!(element, ElementType::Bool);
     if width != bytes || !matches!(bytes, 1 | 2 | 4 | 8) {
         return Err(not_keys(&format!("a buffer of format {:?}", name.to_string_lossy())));
     }
     let foreign: &[u8] = if cfg!(target_endian = "little") { b">!" } else { b"<" };
     let swapped = name.to_bytes().first().is_some_and(|order| foreign.contains(order));
-    Ok(Format { bytes, signed, swapped })
+    Ok(Format { bytes, signed, boolean, swapped })
 }
 
 /// Returns the exception for a column of a type that cannot be keys.

@@ -53,7 +53,8 @@ impl<'py> Source<'py> {
     /// If it is a column of a type that cannot be keys, or a table.
     pub fn new(object: &Bound<'py, PyAny>) -> PyResult<(Source<'py>, Origin)> {
         let objects = |origin| Ok((Source::Objects(object.clone()), origin));
-        if is_plain_container(object) {
+        // A text is an iterable of characters, also one of numpy, which is a buffer too.
+        if is_plain_container(object) || object.is_instance_of::<PyString>() {
             return objects(Origin::Python);
         }
         if let Some(columns) = from_arrow(object)? {
@@ -89,6 +90,7 @@ fn from_arrow(object: &Bound<'_, PyAny>) -> PyResult<Option<Columns>> {
     let columns = if object.hasattr(intern!(py, "__arrow_c_array__"))? {
         arrow::array(object).map(|column| Columns::One(Some(Box::new(column))))
     } else if object.hasattr(intern!(py, "__arrow_c_stream__"))? {
+        refuse_polars_objects(object)?;
         arrow::stream(object).map(|stream| Columns::Stream(Box::new(stream)))
     } else {
         return Ok(None);
