@@ -133,6 +133,7 @@
 //! | `mmap` | yes | `map`, and huge pages for large filters |
 //! | `secrets` | yes | [`Hasher::keyed`] (SipHash) and [`Hasher::sealed`] (BLAKE3) |
 //! | `literature` | yes | the hash families MD5 and SHA-1 of [`literature`] |
+//! | `foreign` | no | [`foreign`]: the filters of Guava, Spark, DCSO, RedisBloom, Parquet and DataSketches |
 //! | `serde` | no | `Serialize` and `Deserialize`, as the checked bytes of a file |
 //!
 //! Without default features, filters still work in memory, and `to_bytes`, `from_bytes` and `load`
@@ -156,6 +157,8 @@ pub mod error;
 pub mod file;
 mod filter;
 pub mod floom;
+#[cfg(feature = "foreign")]
+pub mod foreign;
 pub mod fuse;
 pub mod hash;
 pub mod key;

@@ -54,6 +54,11 @@ pub(crate) trait Kernel {
     fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
+/// The constants of the split-block filter of Parquet, one for each word of a block. The bit in a
+/// word is the five highest bits of the hash times its constant.
+pub(crate) const SPLIT_BLOCK_SALTS: [u32; 8] =
+    [0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947, 0x5c6b_fb31];
+
 /// The operations that each instruction set implements differently. Those on cache lines use eight
 /// bits of a line, one in each 64-bit lane.
 ///
@@ -83,6 +88,16 @@ pub trait Simd: Copy {
     fn set(self, line: &mut CacheLine, x: u64);
     /// Returns the eight one-bit masks of `x`.
     fn masks(self, x: u64) -> CacheLine;
+    /// Returns whether all eight bits of `hash` are set in a block of a split-block filter.
+    #[inline(always)]
+    fn test_split_block(self, block: &[u8; 32], hash: u32) -> bool {
+        portable::test_split_block(block, hash)
+    }
+    /// Sets the eight bits of `hash` in a block of a split-block filter.
+    #[inline(always)]
+    fn set_split_block(self, block: &mut [u8; 32], hash: u32) {
+        portable::set_split_block(block, hash);
+    }
     /// Deposits the lowest bits of `bits`, in order, at the positions of the set bits of `mask`.
     fn deposit(self, bits: u64, mask: u64) -> u64;
     /// Moves the values whose bit in `keep` is set to the front, in order; the values after them

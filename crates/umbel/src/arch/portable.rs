@@ -1,7 +1,7 @@
 //! The portable token: eight 64-bit operations per line, which the compiler vectorizes to the
 //! extent that the target allows.
 
-use super::Simd;
+use super::{SPLIT_BLOCK_SALTS, Simd};
 use crate::memory::CacheLine;
 
 #[derive(Clone, Copy)]
@@ -11,6 +11,28 @@ pub(crate) struct Portable;
 #[inline(always)]
 fn mask(x: u64, lane: usize) -> u64 {
     1 << ((x >> (16 + 6 * lane)) & 63)
+}
+
+/// Returns the one-bit masks of a hash in a block of a split-block filter.
+#[inline(always)]
+fn split_block_masks(hash: u32) -> [u32; 8] {
+    SPLIT_BLOCK_SALTS.map(|salt| 1 << (hash.wrapping_mul(salt) >> 27))
+}
+
+#[inline(always)]
+pub(super) fn test_split_block(block: &[u8; 32], hash: u32) -> bool {
+    let (words, _) = block.as_chunks::<4>();
+    let masks = split_block_masks(hash);
+    words.iter().zip(masks).fold(0, |missing, (word, mask)| missing | (mask & !u32::from_le_bytes(*word)))
+        == 0
+}
+
+#[inline(always)]
+pub(super) fn set_split_block(block: &mut [u8; 32], hash: u32) {
+    let (words, _) = block.as_chunks_mut::<4>();
+    for (word, mask) in words.iter_mut().zip(split_block_masks(hash)) {
+        *word = (u32::from_le_bytes(*word) | mask).to_le_bytes();
+    }
 }
 
 /// Moves the kept values to the front, without a branch on the bits, which could not be predicted.

@@ -184,7 +184,7 @@ pub(super) fn regular(metadata: &Metadata) -> io::Result<()> {
 }
 
 /// Opens a regular file and returns it with its length.
-pub(super) fn open(path: &Path) -> Result<(File, u64)> {
+pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     let examine = |source| Error::io(path, "examine", source);
     // Check before opening: opening a pipe would wait for a writer.
     let metadata = std::fs::metadata(path).map_err(|source| Error::io(path, "open", source))?;

@@ -38,6 +38,8 @@ mod part;
 mod read_only;
 
 pub use crate::error::FormatError;
+#[cfg(feature = "foreign")]
+pub(crate) use decode::open;
 pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, inspect_start, load, read};
 pub(crate) use encode::{Encoder, expect_kind};
 pub use encode::{Storable, size, to_bytes, write};

@@ -55,6 +55,14 @@ impl Answers {
         self.len += len;
     }
 
+    /// Adds the members of another list of answers to the same keys.
+    #[cfg(feature = "foreign")]
+    pub(crate) fn unite(&mut self, other: &Answers) {
+        for (ours, theirs) in self.tiles.iter_mut().zip(&other.tiles) {
+            *ours |= theirs;
+        }
+    }
+
     /// Appends the answers to the next keys. All batches but the last must consist of full tiles.
     pub(crate) fn append(&mut self, next: &Answers) {
         debug_assert!(self.len.is_multiple_of(TILE));

@@ -23,6 +23,8 @@ mod double_hashing;
 mod errors;
 mod estimates;
 mod floom;
+#[cfg(feature = "foreign")]
+mod foreign;
 mod format;
 mod fuse;
 mod keys;

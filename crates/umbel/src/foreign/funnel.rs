@@ -1,0 +1,133 @@
+//! Funnels: how a line of text becomes the bytes that a format hashes.
+
+use super::Format;
+use crate::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
+
+/// The rule that turns a line of text into the bytes that are hashed. The word is Guava's.
+///
+/// A file does not store it: it belongs to the program that wrote the file.
+///
+/// ```
+/// use umbel::foreign::Funnel;
+/// assert_eq!("long".parse::<Funnel>()?, Funnel::Long);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Funnel {
+    /// The bytes of the line, which are text in UTF-8: strings.
+    #[default]
+    Utf8,
+    /// The UTF-16 code units of the line, little-endian: Guava's `unencodedCharsFunnel`.
+    Unencoded,
+    /// The bytes of the line, whatever they are.
+    Bytes,
+    /// The line as a decimal number of 64 bits, little-endian.
+    Long,
+    /// The line as a decimal number of 32 bits. Guava and Parquet hash its four bytes. Spark and
+    /// DataSketches widen it to 64 bits, so that it is the same key as a `long`.
+    Int,
+}
+
+impl Funnel {
+    /// All funnels.
+    pub const ALL: &[Funnel] = &[Funnel::Utf8, Funnel::Unencoded, Funnel::Bytes, Funnel::Long, Funnel::Int];
+
+    /// Returns the name, as [`FromStr`] reads it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Funnel::Utf8 => "utf8",
+            Funnel::Unencoded => "unencoded",
+            Funnel::Bytes => "bytes",
+            Funnel::Long => "long",
+            Funnel::Int => "int",
+        }
+    }
+
+    /// Returns whether the bytes of the line are hashed as they are.
+    pub(super) fn is_identity(self) -> bool {
+        matches!(self, Funnel::Utf8 | Funnel::Bytes)
+    }
+
+    /// Returns the funnel for a format, or explains why it cannot be used or is missing.
+    pub(super) fn for_format(format: Format, funnel: Option<Funnel>) -> Result<Funnel> {
+        let Some(funnel) = funnel else {
+            return match format {
+                Format::Guava => Err(Error::parameter(
+                    "funnel",
+                    "none",
+                    "the funnel that the program used, as the file does not name it: utf8, unencoded, bytes, long or int",
+                )),
+                _ => Ok(Funnel::default()),
+            };
+        };
+        let needs = match format {
+            Format::Guava => return Ok(funnel),
+            Format::Spark | Format::Spark2 | Format::DataSketches | Format::Sbbf
+                if funnel != Funnel::Unencoded =>
+            {
+                return Ok(funnel);
+            }
+            Format::Spark | Format::Spark2 | Format::DataSketches | Format::Sbbf => {
+                "utf8, bytes, long or int"
+            }
+            _ if funnel.is_identity() => return Ok(funnel),
+            _ => "utf8 or bytes",
+        };
+        Err(Error::parameter("funnel", funnel, format!("{needs} in the format {format}")))
+    }
+
+    /// Appends the bytes that are hashed for a line.
+    pub(super) fn push(self, format: Format, line: &[u8], key: &mut Vec<u8>) -> Result<()> {
+        let unusable = |needs: &str| {
+            let line = String::from_utf8_lossy(line);
+            let short: String = line.chars().take(MAX_QUOTED_CHARS).collect();
+            let dots = if short.len() < line.len() { "..." } else { "" };
+            Error::parameter("key", format!("\"{short}{dots}\""), format!("{needs} for the funnel {self}"))
+        };
+        let text = || std::str::from_utf8(line).ok();
+        match self {
+            Funnel::Utf8 | Funnel::Bytes => key.extend_from_slice(line),
+            Funnel::Unencoded => {
+                let text = text().ok_or_else(|| unusable("text in UTF-8"))?;
+                key.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+            }
+            Funnel::Long => {
+                let number: Option<i64> = text().and_then(|text| text.parse().ok());
+                let number = number.ok_or_else(|| unusable("a whole number from -2^63 to 2^63 - 1"))?;
+                key.extend(number.to_le_bytes());
+            }
+            Funnel::Int => {
+                let number: Option<i32> = text().and_then(|text| text.parse().ok());
+                let number = number.ok_or_else(|| unusable("a whole number from -2^31 to 2^31 - 1"))?;
+                match format {
+                    Format::Guava | Format::Sbbf => key.extend(number.to_le_bytes()),
+                    _ => key.extend(i64::from(number).to_le_bytes()),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The number of characters of a line that an error message quotes.
+const MAX_QUOTED_CHARS: usize = 60;
+
+impl fmt::Display for Funnel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Funnel {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Funnel> {
+        let found = Funnel::ALL.iter().find(|funnel| funnel.name() == name);
+        found
+            .copied()
+            .ok_or_else(|| Error::parameter("funnel", name, "one of utf8, unencoded, bytes, long, int"))
+    }
+}
