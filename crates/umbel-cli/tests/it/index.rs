@@ -111,3 +111,25 @@ fn a_directory_named_instead_of_its_index_is_explained() {
     shell.run("index build logs").ok();
     shell.run("index update logs").refused(&["its index is logs.idx", "`umbel index update logs.idx`"]);
 }
+
+#[test]
+fn an_update_without_the_disk_keeps_the_index() {
+    let shell = logs();
+    shell.run("index build logs").ok();
+    let before = shell.read("logs.idx");
+    fs::rename(shell.path("logs"), shell.path("unmounted")).unwrap();
+    fs::create_dir(shell.path("logs")).unwrap();
+    let update = shell.run("index update logs.idx").code(2);
+    for said in
+        ["logs: it is empty, but the index has files of it (20)", "stay in the index as they were (20)"]
+    {
+        assert!(update.stderr.contains(said), "{}", update.stderr);
+    }
+    assert_eq!(update.text(), "0 read, 20 kept, 0 dropped\n");
+    assert!(shell.read("logs.idx") == before);
+    fs::remove_dir(shell.path("logs")).unwrap();
+    shell.run("index update logs.idx").failed(&["cannot open", "logs"]);
+    assert!(shell.read("logs.idx") == before);
+    fs::rename(shell.path("unmounted"), shell.path("logs")).unwrap();
+    assert_eq!(shell.run("index update logs.idx").ok().text(), "0 read, 20 kept, 0 dropped\n");
+}

@@ -14,7 +14,7 @@ use super::{HEADER_BYTES, Index, MAGIC, VERSION};
 use crate::lines::MAX_LINE_BYTES;
 use crate::stamp::Stamp;
 use crate::text::Text;
-use crate::walk::{FoundFile, identity, join, walk};
+use crate::walk::{FoundFile, Walked, identity, in_order, join, walk};
 use crate::{Error, Result};
 use memchr::{memchr, memchr_iter};
 use rayon::prelude::*;
@@ -53,8 +53,12 @@ pub struct BuildSummary {
     pub text: u64,
     /// The size of the index in bytes.
     pub bytes: u64,
-    /// Paths that could not be read and are not in the index.
+    /// Paths that could not be read. Files among them are not in the index, except those that an
+    /// update could not examine.
     pub failed: Vec<(PathBuf, io::Error)>,
+    /// The number of files that could not be examined, because their directory cannot be listed for
+    /// instance, and that an update has kept as they were in the old index.
+    pub unexamined: u64,
     /// Files that changed while they were read. They count as changed until an update can read them
     /// undisturbed.
     pub restless: Vec<PathBuf>,
@@ -94,6 +98,10 @@ pub fn build(
 }
 
 /// Updates an index: reads new and changed files and drops files that no longer exist.
+///
+/// Only a file that is certainly gone is dropped. Files that cannot be examined stay in the index,
+/// and [`BuildSummary::failed`] names the directory that could not be listed, or is suddenly empty
+/// like the mount point of a disk that is not mounted.
 ///
 /// # Errors
 ///
@@ -159,11 +167,16 @@ impl<'a> Builder<'a> {
         };
         // A disk that is not mounted must not empty the index.
         fs::metadata(&path).map_err(Error::io(&path, "open"))?;
-        let walked = walk(&path, identity(self.to));
+        let mut walked = walk(&path, identity(self.to));
+        let hidden = self.keep_hidden(root, &path, &mut walked);
         self.summary.failed.extend(walked.failed);
         for batch in batches(&walked.files) {
             let (settings, cells) = (&self.catalog.settings, self.catalog.cells);
-            let read = |found: &FoundFile| match self.old.and_then(|old| old.unchanged(root, found)) {
+            let known = |found: &FoundFile| match hidden.iter().any(|place| found.path.starts_with(place)) {
+                true => self.old?.catalog.entry(root, &found.path).cloned(),
+                false => self.old?.unchanged(root, found),
+            };
+            let read = |found: &FoundFile| match known(found) {
                 Some(entry) => Ok((entry, None)),
                 None => read(&join(&path, &found.path), found, (settings, cells), options)
                     .map(|(entry, new_filters)| (entry, Some(new_filters))),
@@ -181,6 +194,32 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
+    /// Adds the files of the old index that a walk could not examine to those it found. Returns the
+    /// places that hide them, as paths from the root: such a place and everything under it is kept
+    /// as it was.
+    fn keep_hidden(&mut self, root: u32, path: &Path, walked: &mut Walked) -> Vec<PathBuf> {
+        let Some(old) = self.old else { return Vec::new() };
+        let known = || old.catalog.entries.iter().filter(move |entry| entry.root == root);
+        if walked.files.is_empty() && walked.failed.is_empty() && known().next().is_some() && is_empty(path) {
+            let problem = format!(
+                "it is empty, but the index has files of it ({}): mount its disk and update again, or build the index again",
+                known().count()
+            );
+            walked.failed.push((path.to_owned(), io::Error::other(problem)));
+        }
+        let relative = |(place, _): &(PathBuf, _)| place.strip_prefix(path).ok().map(Path::to_owned);
+        let hidden: Vec<PathBuf> = walked.failed.iter().filter_map(relative).collect();
+        let found = walked.files.len();
+        walked.files.extend(
+            known()
+                .filter(|entry| hidden.iter().any(|place| entry.path.starts_with(place)))
+                .map(|entry| FoundFile { path: entry.path.clone(), stamp: entry.stamp }),
+        );
+        self.summary.unexamined += (walked.files.len() - found) as u64;
+        walked.files.sort_unstable_by(|a, b| in_order(&a.path, &b.path));
+        hidden
+    }
+
     /// Adds a file, with new filters or those of the old index.
     fn add(&mut self, mut entry: Entry, new_filters: Option<NewFilters>) -> Result<()> {
         let start = self.catalog.blocks.len() as u32;
@@ -192,6 +231,9 @@ impl<'a> Builder<'a> {
                     let kept = self.filters.add(&filter).map_err(self.failed("keep filters beside"))?;
                     self.sources.push(Source::New(kept));
                 }
+                if !entry.certain {
+                    self.summary.restless.push(self.catalog.name(&entry));
+                }
             }
             (None, old) => {
                 self.sources.extend(entry.blocks.clone().map(Source::Old));
@@ -200,9 +242,6 @@ impl<'a> Builder<'a> {
             }
         }
         entry.blocks = start..self.catalog.blocks.len() as u32;
-        if !entry.certain {
-            self.summary.restless.push(self.catalog.name(&entry));
-        }
         self.catalog.entries.push(entry);
         Ok(())
     }
@@ -245,6 +284,11 @@ impl<'a> Builder<'a> {
         summary.bytes = super::pages::file_length(total);
         Ok(summary)
     }
+}
+
+/// Returns whether a directory has no entries.
+fn is_empty(directory: &Path) -> bool {
+    fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// The source of a block's filter.

@@ -338,7 +338,7 @@ pub fn everything(directory: &Path) -> Selection {
 
 impl Catalog {
     /// Returns the entry of a file.
-    fn entry(&self, root: u32, path: &Path) -> Option<&Entry> {
+    pub(super) fn entry(&self, root: u32, path: &Path) -> Option<&Entry> {
         let found = self.entries.binary_search_by(|entry| entry.order(root, path)).ok()?;
         Some(&self.entries[found])
     }

@@ -382,3 +382,69 @@ fn a_page_with_a_valid_checksum_and_hostile_contents_does_no_harm() {
         }
     }
 }
+
+/// Files that cannot be examined are not gone: they are found again once they can be.
+#[test]
+fn an_update_keeps_files_it_cannot_examine() {
+    let folder = Folder::new();
+    let (top, inside) = (folder.write("top.log", "alpha"), folder.write("inside/deep.log", "beta"));
+    folder.write("inside/gone.log", "gamma");
+    let index = folder.build(&Settings::WORDS);
+    assert_eq!(named(&index, "beta", WORD), BTreeSet::from([inside.clone()]));
+    let before = fs::read(folder.index()).unwrap();
+    let update = || index::update(&folder.index(), &Options::default()).unwrap();
+    let away = folder.0.path().join("away");
+    fs::rename(folder.logs(), &away).unwrap();
+
+    // The directory of a disk that is not mounted.
+    fs::create_dir(folder.logs()).unwrap();
+    let made = update();
+    assert_eq!((made.files, made.read, made.dropped, made.unexamined), (3, 0, 0, 3));
+    assert_eq!((made.failed.len(), made.failed[0].0.clone()), (1, folder.logs()));
+    assert!(fs::read(folder.index()).unwrap() == before);
+
+    // Something that cannot be listed.
+    fs::remove_dir(folder.logs()).unwrap();
+    std::os::unix::fs::symlink("/dev/null", folder.logs()).unwrap();
+    assert_eq!((update().failed.len(), update().unexamined), (1, 3));
+    assert!(fs::read(folder.index()).unwrap() == before);
+    fs::remove_file(folder.logs()).unwrap();
+    fs::rename(&away, folder.logs()).unwrap();
+    let index = Index::open(folder.index()).unwrap();
+    assert_eq!(named(&index, "alpha", WORD), BTreeSet::from([top]));
+
+    // A directory without its files is not a disk that is not mounted.
+    fs::remove_file(folder.logs().join("inside/gone.log")).unwrap();
+    fs::remove_file(&inside).unwrap();
+    let made = update();
+    assert_eq!((made.files, made.dropped, made.unexamined, made.failed.len()), (1, 2, 0, 0));
+}
+
+/// A directory whose path is too long for the system cannot be listed, whatever its permissions.
+#[test]
+fn an_update_keeps_a_directory_it_cannot_list() {
+    let base = tempfile::tempdir().unwrap();
+    let (home, name) = (base.path().join("home"), "d".repeat(200));
+    fs::create_dir_all(home.join("logs").join(&name)).unwrap();
+    fs::write(home.join("logs/a.log"), "alpha").unwrap();
+    fs::write(home.join("logs").join(&name).join("b.log"), "beta").unwrap();
+    let options = Options::default();
+    index::build(&home.join("logs.idx"), &[home.join("logs")], &Settings::WORDS, &options).unwrap();
+    let mut far = base.path().to_owned();
+    while far.as_os_str().len() < 3800 {
+        far.push("x".repeat(100));
+    }
+    fs::create_dir_all(&far).unwrap();
+    far.push("y".repeat(4000 - far.as_os_str().len()));
+    fs::rename(&home, &far).unwrap();
+    fs::write(far.join("logs/a.log"), "changed").unwrap();
+
+    let made = index::update(&far.join("logs.idx"), &options).unwrap();
+    assert_eq!((made.files, made.read, made.dropped, made.unexamined), (2, 1, 0, 1));
+    assert_eq!(made.failed.len(), 1, "{:?}", made.failed);
+    // Back in its place, the directory is found by its old filter.
+    fs::rename(&far, &home).unwrap();
+    let index = Index::open(home.join("logs.idx")).unwrap();
+    assert_eq!(named(&index, "beta", WORD), BTreeSet::from([home.join("logs").join(&name).join("b.log")]));
+    assert_eq!(named(&index, "alpha", WORD), BTreeSet::new());
+}

@@ -47,6 +47,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// Reports files that could not be read or changed meanwhile; returns the exit code.
 fn report_made(made: &BuildSummary) -> ExitCode {
     report_unreadable(&made.failed);
+    if made.unexamined > 0 {
+        output::warn(format_args!(
+            "files that could not be examined stay in the index as they were ({})",
+            made.unexamined
+        ));
+    }
     for path in &made.restless {
         output::warn(format_args!(
             "{} changed while it was read: it will be read in every search until `umbel index update` finds it at rest",

@@ -14,7 +14,8 @@ use umbel_text::index::{self, Options};
 /// Update an index: read new and changed files, drop deleted ones.
 ///
 /// A file counts as changed if its size, inode, modification time or change time differs. The new
-/// index is the same that `umbel index build` would write.
+/// index is the same that `umbel index build` would write. If a directory cannot be listed, or is
+/// empty like that of a disk that is not mounted, its files stay in the index; the exit code is 2.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel index update logs.idx")]
