@@ -45,7 +45,7 @@ fn describe(index: &Index) -> (String, bool) {
         [text + file.text, keys + file.keys, bits + file.filter_bits]
     });
     let names: BTreeSet<&PathBuf> = facts.iter().map(|file| &file.name).collect();
-    let mut text = format!("{sums:?} {facts:?} {:?} {:?}", index.settings(), index.roots());
+    let mut text = format!("{sums:?} {facts:?} {:?} {:?}", index.source(), index.roots());
     let mut whole = true;
     for look in looks() {
         for words in [&["disk"][..], &["full on", "longer file"], &["na\u{ef}ve Error_log"], &[""], &["-"]] {

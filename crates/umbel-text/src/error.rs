@@ -64,6 +64,18 @@ pub enum Error {
         /// The version of the file.
         version: u32,
     },
+    /// The keys of an index are the values of a column, where words are needed.
+    ColumnIndex {
+        /// The index.
+        path: PathBuf,
+        /// The column.
+        column: String,
+    },
+    /// The keys of an index are words, where the values of a column are needed.
+    TextIndex {
+        /// The index.
+        path: PathBuf,
+    },
     /// The system did not provide the memory.
     OutOfMemory {
         /// The number of bytes requested.
@@ -275,6 +287,14 @@ impl fmt::Display for Error {
                     "{} has version {version}, which this version of umbel does not know: use a newer one",
                     path.display()
                 )
+            }
+            Error::ColumnIndex { path, column } => write!(
+                f,
+                "{0} is an index of the column {column}: see `umbel parquet which {0}` and `umbel parquet index`",
+                path.display()
+            ),
+            Error::TextIndex { path } => {
+                write!(f, "{0} is an index of words, not of a column: see `umbel index which {0}`", path.display())
             }
             Error::OutOfMemory { bytes, purpose } => {
                 write!(f, "the system has no {bytes} bytes of memory for {purpose}")

@@ -153,7 +153,8 @@ fn select(args: &Args, place: &Path, texts: &[&str], look: Look) -> Result<Selec
     let Some((path, index)) = open_index(args, place)? else { return Ok(index::everything(place)) };
     let query = index.any_of(texts, look);
     if !query.is_decided() {
-        let reason = match (index.settings().grams, look.whole_words) {
+        let grams = index.source().text().and_then(|settings| settings.grams);
+        let reason = match (grams, look.whole_words) {
             (Some(length), _) => format!("it needs {length} bytes in a row, or whole words with -w"),
             (None, true) => "there is no word in it".to_string(),
             (None, false) => {
@@ -175,6 +176,7 @@ fn open_index(args: &Args, place: &Path) -> Result<Option<(PathBuf, Index)>> {
     let shown = place.display();
     if let Some(path) = &args.index {
         let index = Index::open(path)?;
+        index.text()?;
         if !index.covers(place) && place.exists() {
             bail!("{} is not an index of {shown}", path.display());
         }
@@ -196,7 +198,7 @@ fn open_index(args: &Args, place: &Path) -> Result<Option<(PathBuf, Index)>> {
             path.display()
         ));
     }
-    match Index::open(&path) {
+    match Index::open(&path).and_then(|index| index.text().map(drop).map(|()| index)) {
         Ok(index) if index.covers(place) => Ok(Some((path, index))),
         Ok(_) => none(format!("{} is not an index of {shown}", path.display())),
         Err(error) => none(format!("{error:#}")),

@@ -5,18 +5,15 @@
 //! the largest shelf, regardless of the total length of the files: filters wait in a temporary file
 //! until those of their size can be stored together.
 
-use super::catalog::{Block, Catalog, Entry, Root};
-use super::keys::Keys;
+use super::catalog::{Catalog, Entry, Root};
+use super::column::{Column, ColumnReader};
 use super::pages::PageWriter;
-use super::settings::{Settings, rung, rung_bits};
-use super::shelf::{WIDTH, column, shelve};
-use super::{HEADER_BYTES, Index, MAGIC, VERSION};
-use crate::lines::MAX_LINE_BYTES;
-use crate::stamp::Stamp;
-use crate::text::Text;
+use super::reading::{FileRead, FileReader};
+use super::settings::{KeySource, Settings};
+use super::shelf::{WIDTH, shelve};
+use super::{HEADER_BYTES, Index, MAGIC};
 use crate::walk::{FoundFile, Walked, identity, in_order, join, walk};
 use crate::{Error, Result};
-use memchr::{memchr, memchr_iter};
 use rayon::prelude::*;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -49,7 +46,7 @@ pub struct BuildSummary {
     pub read: u64,
     /// The number of files of the old index that no longer exist.
     pub dropped: u64,
-    /// The number of bytes of text.
+    /// The number of bytes of text, or of values of a column.
     pub text: u64,
     /// The size of the index in bytes.
     pub bytes: u64,
@@ -68,8 +65,6 @@ pub struct BuildSummary {
 const BATCH_BYTES: u64 = 64 << 20;
 /// The number of files read at once.
 const BATCH_FILES: usize = 512;
-/// The number of blocks of one file held in memory at once, unless they have long lines.
-const BATCH_BLOCKS: u64 = 8;
 /// The number of bytes of filters that wait in memory before a temporary file is used.
 const SPOOL_BYTES: usize = 256 << 20;
 
@@ -85,7 +80,36 @@ pub fn build(
     settings: &Settings,
     options: &Options,
 ) -> Result<BuildSummary> {
-    settings.check()?;
+    build_from(index, roots, KeySource::Text(*settings), None, options)
+}
+
+/// Builds the index of a column of the tables in directories and files.
+///
+/// Files that `tables` does not take for tables have an entry without values, so that an update
+/// reads them only if they have changed.
+///
+/// # Errors
+///
+/// Fails if the rate is out of range, there is no root, a root does not exist, or the index cannot
+/// be written. Files that cannot be read are in [`BuildSummary::failed`].
+pub fn build_column(
+    index: &Path,
+    roots: &[PathBuf],
+    column: &Column,
+    tables: &dyn ColumnReader,
+    options: &Options,
+) -> Result<BuildSummary> {
+    build_from(index, roots, KeySource::Column(column.clone()), Some(tables), options)
+}
+
+fn build_from(
+    index: &Path,
+    roots: &[PathBuf],
+    source: KeySource,
+    tables: Option<&dyn ColumnReader>,
+    options: &Options,
+) -> Result<BuildSummary> {
+    source.check()?;
     if roots.is_empty() {
         return Err(Error::parameter("roots", "nothing", "a directory or a file to index"));
     }
@@ -94,7 +118,7 @@ pub fn build(
         Ok(Root { given: given.clone(), absolute })
     };
     let roots = roots.iter().map(absolute).collect::<Result<Vec<Root>>>()?;
-    make(index, roots, *settings, None, options)
+    make(index, roots, source, tables, None, options)
 }
 
 /// Updates an index: reads new and changed files and drops files that no longer exist.
@@ -105,16 +129,31 @@ pub fn build(
 ///
 /// # Errors
 ///
-/// Fails if the index cannot be read or written, or if a root does not exist.
+/// Fails if the index cannot be read or written, if a root does not exist, or if it is the index of
+/// a column.
 pub fn update(index: &Path, options: &Options) -> Result<BuildSummary> {
     let old = Index::open(index)?;
-    make(index, old.catalog.roots.clone(), old.catalog.settings, Some(&old), options)
+    old.text()?;
+    make(index, old.catalog.roots.clone(), old.catalog.source.clone(), None, Some(&old), options)
+}
+
+/// Updates the index of a column as [`update`] does that of text files.
+///
+/// # Errors
+///
+/// Fails if the index cannot be read or written, if a root does not exist, or if it is not the index
+/// of a column.
+pub fn update_column(index: &Path, tables: &dyn ColumnReader, options: &Options) -> Result<BuildSummary> {
+    let old = Index::open(index)?;
+    old.column()?;
+    make(index, old.catalog.roots.clone(), old.catalog.source.clone(), Some(tables), Some(&old), options)
 }
 
 fn make(
     to: &Path,
     roots: Vec<Root>,
-    settings: Settings,
+    source: KeySource,
+    tables: Option<&dyn ColumnReader>,
     old: Option<&Index>,
     options: &Options,
 ) -> Result<BuildSummary> {
@@ -122,9 +161,9 @@ fn make(
     let mut summary = BuildSummary::default();
     // `save_with` fails before the work starts if the location is not writable.
     save_with(to, placing, |file| {
-        let mut builder = Builder::new(to, roots, settings, old);
+        let mut builder = Builder::new(to, roots, source, old);
         for root in 0..builder.catalog.roots.len() as u32 {
-            builder.add_root(root, options)?;
+            builder.add_root(root, tables, options)?;
         }
         summary = builder.write(file)?;
         Ok::<(), Error>(())
@@ -138,19 +177,19 @@ struct Builder<'a> {
     old: Option<&'a Index>,
     catalog: Catalog,
     /// The source of each block's filter.
-    sources: Vec<Source>,
+    sources: Vec<FilterSource>,
     filters: FilterSpool,
     summary: BuildSummary,
 }
 
 impl<'a> Builder<'a> {
-    fn new(to: &'a Path, roots: Vec<Root>, settings: Settings, old: Option<&'a Index>) -> Builder<'a> {
+    fn new(to: &'a Path, roots: Vec<Root>, source: KeySource, old: Option<&'a Index>) -> Builder<'a> {
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let filters = FilterSpool { file: tempfile::spooled_tempfile_in(SPOOL_BYTES, folder), length: 0 };
         // An updated index keeps the number it began with, even on a machine that would round it
         // differently.
-        let cells = old.map_or_else(|| settings.cells(), |old| old.catalog.cells);
-        let catalog = Catalog { settings, cells, roots, entries: Vec::new(), blocks: Vec::new() };
+        let cells = old.map_or_else(|| source.cells(), |old| old.catalog.cells);
+        let catalog = Catalog { cells, roots, ..Catalog::new(source) };
         Builder { to, old, catalog, sources: Vec::new(), filters, summary: BuildSummary::default() }
     }
 
@@ -160,7 +199,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds the files under a root, and reads those that have changed.
-    fn add_root(&mut self, root: u32, options: &Options) -> Result<()> {
+    fn add_root(&mut self, root: u32, tables: Option<&dyn ColumnReader>, options: &Options) -> Result<()> {
         let path = match self.old {
             Some(old) => old.resolve(root),
             None => self.catalog.roots[root as usize].given.clone(),
@@ -171,20 +210,21 @@ impl<'a> Builder<'a> {
         let hidden = self.keep_hidden(root, &path, &mut walked);
         self.summary.failed.extend(walked.failed);
         for batch in batches(&walked.files) {
-            let (settings, cells) = (&self.catalog.settings, self.catalog.cells);
+            let (bytes, max_line) = (&*options.bytes, options.max_line);
+            let (source, cells) = (&self.catalog.source, self.catalog.cells);
+            let reader = FileReader { source, cells, tables, bytes, max_line };
             let known = |found: &FoundFile| match hidden.iter().any(|place| found.path.starts_with(place)) {
                 true => self.old?.catalog.entry(root, &found.path).cloned(),
                 false => self.old?.unchanged(root, found),
             };
             let read = |found: &FoundFile| match known(found) {
-                Some(entry) => Ok((entry, None)),
-                None => read(&join(&path, &found.path), found, (settings, cells), options)
-                    .map(|(entry, new_filters)| (entry, Some(new_filters))),
+                Some(entry) => Ok(Taken::Known(entry)),
+                None => reader.read(&join(&path, &found.path), &found.path).map(Taken::Read),
             };
             let batch: Vec<_> = batch.par_iter().map(|found| (found, read(found))).collect();
             for (found, result) in batch {
                 match result {
-                    Ok((entry, new_filters)) => self.add(Entry { root, ..entry }, new_filters)?,
+                    Ok(taken) => self.add(root, taken)?,
                     // The file was removed meanwhile.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => self.summary.failed.push((join(&path, &found.path), error)),
@@ -221,28 +261,36 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a file, with new filters or those of the old index.
-    fn add(&mut self, mut entry: Entry, new_filters: Option<NewFilters>) -> Result<()> {
+    fn add(&mut self, root: u32, taken: Taken) -> Result<()> {
         let start = self.catalog.blocks.len() as u32;
-        match (new_filters, self.old) {
-            (Some(new_filters), _) => {
+        let entry = match taken {
+            Taken::Read(FileRead { mut entry, column_type, filters }) => {
                 self.summary.read += 1;
-                for (block, filter) in new_filters {
+                for (block, filter) in filters {
                     self.catalog.blocks.push(block);
                     let kept = self.filters.add(&filter).map_err(self.failed("keep filters beside"))?;
-                    self.sources.push(Source::New(kept));
+                    self.sources.push(FilterSource::New(kept));
                 }
+                entry.root = root;
+                entry.column_type = column_type.map_or(0, |name| self.catalog.type_number(&name));
                 if !entry.certain {
                     self.summary.restless.push(self.catalog.name(&entry));
                 }
+                entry
             }
-            (None, old) => {
-                self.sources.extend(entry.blocks.clone().map(Source::Old));
+            Taken::Known(mut entry) => {
                 let blocks = entry.blocks.start as usize..entry.blocks.end as usize;
-                self.catalog.blocks.extend(old.iter().flat_map(|old| &old.catalog.blocks[blocks.clone()]));
+                self.sources.extend(entry.blocks.clone().map(FilterSource::Old));
+                if let Some(old) = self.old {
+                    self.catalog.blocks.extend(&old.catalog.blocks[blocks]);
+                    let name = old.catalog.column_type(&entry);
+                    entry.column_type = name.map_or(0, |name| self.catalog.type_number(name));
+                }
+                entry
             }
-        }
-        entry.blocks = start..self.catalog.blocks.len() as u32;
-        self.catalog.entries.push(entry);
+        };
+        let blocks = start..self.catalog.blocks.len() as u32;
+        self.catalog.entries.push(Entry { blocks, ..entry });
         Ok(())
     }
 
@@ -253,7 +301,7 @@ impl<'a> Builder<'a> {
         let encoded = self.catalog.encode();
         let total = HEADER_BYTES + encoded.len() as u64 + length;
         let mut head = MAGIC.to_vec();
-        head.extend(VERSION.to_le_bytes());
+        head.extend(self.catalog.version().to_le_bytes());
         head.extend([0; 4]);
         head.extend((encoded.len() as u64).to_le_bytes());
         head.extend(total.to_le_bytes());
@@ -265,10 +313,10 @@ impl<'a> Builder<'a> {
                 let mut columns = Vec::with_capacity(WIDTH);
                 for &block in blocks {
                     columns.push(match (&self.sources[block as usize], &mut old) {
-                        (Source::Old(block), Some(old)) => old.get(*block)?,
+                        (FilterSource::Old(block), Some(old)) => old.get(*block)?,
                         // Without an old index there are no such blocks.
-                        (Source::Old(_), None) => Vec::new(),
-                        (Source::New(start), _) => {
+                        (FilterSource::Old(_), None) => Vec::new(),
+                        (FilterSource::New(start), _) => {
                             self.filters.get(*start, rung.bits).map_err(self.failed("keep filters beside"))?
                         }
                     });
@@ -291,8 +339,16 @@ fn is_empty(directory: &Path) -> bool {
     fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
+/// A file for the index.
+enum Taken {
+    /// A file that has been read.
+    Read(FileRead),
+    /// A file that has not changed, by its entry in the old index.
+    Known(Entry),
+}
+
 /// The source of a block's filter.
-enum Source {
+enum FilterSource {
     /// The spool, at this offset.
     New(u64),
     /// The old index, by the number of the block there.
@@ -314,58 +370,6 @@ fn batches(found: &[FoundFile]) -> impl Iterator<Item = &[FoundFile]> {
         left = later;
         (!now.is_empty()).then_some(now)
     })
-}
-
-/// The blocks of a file, each with its new filter.
-type NewFilters = Vec<(Block, Vec<u64>)>;
-
-/// Reads a file and builds the filters of its blocks.
-fn read(
-    path: &Path,
-    found: &FoundFile,
-    (settings, cells): (&Settings, u64),
-    options: &Options,
-) -> io::Result<(Entry, NewFilters)> {
-    let file = File::open(path)?;
-    let (stamp, settled) = Stamp::settled(&file)?;
-    let mut text = Text::new(&file, &options.bytes, options.max_line.unwrap_or(MAX_LINE_BYTES))?;
-    let mut new_filters = Vec::new();
-    let (mut texts, mut binary) = (0, false);
-    let mut ended = false;
-    while !ended {
-        let (mut blocks, mut held) = (Vec::new(), 0);
-        while !ended && held < BATCH_BLOCKS * settings.block {
-            let mut block = Vec::new();
-            text.block(settings.block as usize, &mut block)?;
-            // A shorter block is the last one, unless an error follows it.
-            ended = (block.len() as u64) < settings.block && !text.has_pending_error();
-            held += block.len() as u64;
-            if !block.is_empty() {
-                binary = binary || memchr(0, &block).is_some();
-                texts += u32::from(!binary);
-                blocks.push(block);
-            }
-        }
-        let make = |keys: &mut Keys, block: &Vec<u8>| filter(keys, block, settings, cells);
-        new_filters.par_extend(blocks.par_iter().map_init(Keys::default, make));
-    }
-    let compressed = text.compressed;
-    // Text that is generated while it is read, as in /proc, changes without changing its length or
-    // its times.
-    let bytes: u64 = new_filters.iter().map(|(block, _): &(Block, Vec<u64>)| block.bytes).sum();
-    let certain =
-        settled && Stamp::from_metadata(&file.metadata()?) == stamp && (compressed || bytes == stamp.size);
-    let entry = Entry { root: 0, path: found.path.clone(), stamp, certain, compressed, blocks: 0..0, texts };
-    Ok((entry, new_filters))
-}
-
-/// Describes a block of text and builds the filter of its keys.
-fn filter(keys: &mut Keys, text: &[u8], settings: &Settings, cells: u64) -> (Block, Vec<u64>) {
-    let lines = memchr_iter(b'\n', text).count() as u64;
-    let keys = keys.collect(text, settings);
-    let block = Block { bytes: text.len() as u64, lines, keys: keys.len() as u64 };
-    let bits = if block.keys > 0 { rung_bits(rung(block.keys, cells)) } else { 0 };
-    (block, column(keys, bits, settings.hashes()))
 }
 
 /// Filters that wait for others of their size, in memory or in a temporary file.

@@ -4,7 +4,8 @@
 //! the order of their blocks, and each rung is divided into shelves. The shelves follow each other
 //! from the lowest rung to the highest.
 
-use super::settings::{MAX_RUNG, Settings, rung, rung_bits};
+use super::column::Column;
+use super::settings::{KeySource, MAX_RUNG, Settings, rung, rung_bits};
 use super::shelf::{self, WIDTH};
 use crate::stamp::{FileTime, Stamp};
 use crate::walk::{in_order, join};
@@ -49,6 +50,8 @@ pub(super) struct Entry {
     /// The number of blocks before the one with the first zero byte, from which on the file is not
     /// text.
     pub texts: u32,
+    /// The number of the type of its column, from 1; 0 if the file is not a table with this column.
+    pub column_type: u32,
 }
 
 impl Entry {
@@ -58,12 +61,12 @@ impl Entry {
     }
 }
 
-/// A piece of a file's text with its own filter. It ends with the end of a line.
+/// A piece of a file with its own filter. In a text it ends with the end of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// The number of bytes of text.
+    /// The number of bytes of text, or of values of a column.
     pub bytes: u64,
-    /// The number of line ends.
+    /// The number of line ends; 0 in a column.
     pub lines: u64,
     /// The number of distinct keys.
     pub keys: u64,
@@ -72,13 +75,15 @@ pub(super) struct Block {
 /// All contents of an index except for the filters.
 #[derive(Clone, Debug)]
 pub(super) struct Catalog {
-    pub settings: Settings,
+    pub source: KeySource,
     /// The number of bits per key, in 256ths.
     pub cells: u64,
     pub roots: Vec<Root>,
     /// The files, sorted by root and path.
     pub entries: Vec<Entry>,
     pub blocks: Vec<Block>,
+    /// The types that the column has in different files.
+    pub types: Vec<String>,
 }
 
 /// The filters of one size and their location.
@@ -99,7 +104,42 @@ impl Rung {
     }
 }
 
+/// The version of an index of text files.
+const TEXT_VERSION: u32 = 1;
+/// The version of an index of a column.
+const COLUMN_VERSION: u32 = 2;
+
 impl Catalog {
+    /// Creates a catalog without files.
+    pub fn new(source: KeySource) -> Catalog {
+        let cells = source.cells();
+        let (roots, entries, blocks, types) = Default::default();
+        Catalog { source, cells, roots, entries, blocks, types }
+    }
+
+    /// Returns the version of the format that this catalog needs.
+    pub fn version(&self) -> u32 {
+        match self.source {
+            KeySource::Text(_) => TEXT_VERSION,
+            KeySource::Column(_) => COLUMN_VERSION,
+        }
+    }
+
+    /// Returns the number of a type, and adds it if it is new.
+    pub fn type_number(&mut self, name: &str) -> u32 {
+        let known = self.types.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.types.push(name.to_owned());
+            self.types.len() - 1
+        });
+        known as u32 + 1
+    }
+
+    /// Returns the type of the column in a file.
+    pub fn column_type(&self, entry: &Entry) -> Option<&str> {
+        let number = entry.column_type.checked_sub(1)?;
+        self.types.get(number as usize).map(String::as_str)
+    }
+
     /// Returns the locations of all filters, and their total size in bytes. A block without keys
     /// has no filter.
     pub fn rungs(&self) -> (Vec<Rung>, u64) {
@@ -120,9 +160,19 @@ impl Catalog {
 
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        out.extend(self.settings.rate.to_bits().to_le_bytes());
-        put_varint(&mut out, u64::from(self.settings.grams.unwrap_or(0)));
-        put_varint(&mut out, self.settings.block);
+        out.extend(self.source.rate().to_bits().to_le_bytes());
+        match &self.source {
+            KeySource::Text(settings) => {
+                put_varint(&mut out, u64::from(settings.grams.unwrap_or(0)));
+                put_varint(&mut out, settings.block);
+            }
+            KeySource::Column(column) => {
+                put_bytes(&mut out, column.name.as_bytes());
+                put_varint(&mut out, self.types.len() as u64);
+                self.types.iter().for_each(|name| put_bytes(&mut out, name.as_bytes()));
+            }
+        }
+        let is_text = self.source.text().is_some();
         put_varint(&mut out, self.cells);
         put_varint(&mut out, self.roots.len() as u64);
         for root in &self.roots {
@@ -141,20 +191,28 @@ impl Catalog {
             out.push(u8::from(entry.certain) | u8::from(entry.compressed) << 1);
             put_stamp(&mut out, &entry.stamp);
             put_varint(&mut out, entry.blocks.len() as u64);
-            put_varint(&mut out, u64::from(entry.texts));
+            put_varint(&mut out, u64::from(if is_text { entry.texts } else { entry.column_type }));
             for block in &self.blocks[entry.blocks.start as usize..entry.blocks.end as usize] {
-                for number in [block.bytes, block.lines, block.keys] {
-                    put_varint(&mut out, number);
+                put_varint(&mut out, block.bytes);
+                if is_text {
+                    put_varint(&mut out, block.lines);
                 }
+                put_varint(&mut out, block.keys);
             }
             before = (entry.root, path);
         }
         out
     }
 
-    pub fn decode(bytes: &[u8]) -> Result<Catalog, FormatError> {
+    /// Returns whether there is a format with this version.
+    pub fn is_version(version: u32) -> bool {
+        [TEXT_VERSION, COLUMN_VERSION].contains(&version)
+    }
+
+    /// Decodes the catalog of an index of this version.
+    pub fn decode(bytes: &[u8], version: u32) -> Result<Catalog, FormatError> {
         Fields(bytes)
-            .catalog()
+            .catalog(version)
             .ok_or_else(|| FormatError::Invalid { what: "its list of files makes no sense".into() })
     }
 
@@ -181,18 +239,19 @@ fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
 
 /// Parsers for the parts of a catalog. They return `None` for invalid data.
 trait Read {
-    fn catalog(self) -> Option<Catalog>;
+    fn catalog(self, version: u32) -> Option<Catalog>;
+    fn source(&mut self, version: u32) -> Option<(KeySource, Vec<String>)>;
+    fn string(&mut self) -> Option<String>;
     fn name(&mut self) -> Option<Vec<u8>>;
     fn stamp(&mut self) -> Option<Stamp>;
     fn file_time(&mut self) -> Option<FileTime>;
 }
 
 impl Read for Fields<'_> {
-    fn catalog(mut self) -> Option<Catalog> {
-        let rate = f64::from_bits(self.u64()?);
-        let grams = u32::try_from(self.varint()?).ok()?;
-        let settings = Settings { rate, grams: (grams > 0).then_some(grams), block: self.varint()? };
-        settings.check().ok()?;
+    fn catalog(mut self, version: u32) -> Option<Catalog> {
+        let (source, types) = self.source(version)?;
+        source.check().ok()?;
+        let is_text = source.text().is_some();
         let cells = self.varint().filter(|cells| (1..=1 << 16).contains(cells))?;
         // Do not reserve memory for a claimed number of entries: each entry takes bytes that must
         // be present.
@@ -215,13 +274,21 @@ impl Read for Fields<'_> {
             let [flags] = self.array()?;
             let stamp = self.stamp()?;
             let start = u32::try_from(blocks.len()).ok()?;
-            let (count, texts) = (self.varint()?, u32::try_from(self.varint()?).ok()?);
+            let (count, number) = (self.varint()?, u32::try_from(self.varint()?).ok()?);
+            let (texts, column_type) = if is_text { (number, 0) } else { (0, number) };
             for _ in 0..count {
-                blocks.push(Block { bytes: self.varint()?, lines: self.varint()?, keys: self.varint()? });
+                let bytes = self.varint()?;
+                let lines = if is_text { self.varint()? } else { 0 };
+                blocks.push(Block { bytes, lines, keys: self.varint()? });
             }
             let path = PathBuf::from(OsString::from_vec(path));
             let ordered = entries.last().is_none_or(|last| last.order(root, &path).is_lt());
             if flags > 3 || !ordered || root as usize >= roots.len() || u64::from(texts) > count {
+                return None;
+            }
+            // A file without the column has no values, and is not compressed as a whole.
+            if column_type as usize > types.len() || !is_text && (flags > 1 || column_type == 0 && count > 0)
+            {
                 return None;
             }
             // Paths that share a prefix take more memory than bytes in the file, so limit their
@@ -234,18 +301,40 @@ impl Read for Fields<'_> {
             let bytes =
                 blocks[start as usize..].iter().try_fold(0u64, |sum, block| sum.checked_add(block.bytes))?;
             text = text.checked_add(bytes).filter(|text| *text <= MAX_TEXT_BYTES)?;
-            if flags == 1 && bytes != stamp.size {
+            if is_text && flags == 1 && bytes != stamp.size {
                 return None;
             }
             let blocks = start..u32::try_from(blocks.len()).ok()?;
             let (certain, compressed) = (flags & 1 > 0, flags & 2 > 0);
-            entries.push(Entry { root, path, stamp, certain, compressed, blocks, texts });
+            entries.push(Entry { root, path, stamp, certain, compressed, blocks, texts, column_type });
         }
         // A key has at least one byte of text, and at most two keys begin at each byte.
+        let keys_at_most = if is_text { 2 } else { 1 };
         let sane = blocks.iter().all(|block| {
-            block.keys <= block.bytes.saturating_mul(2) && block.bytes < 1 << 44 && block.lines <= block.bytes
+            block.keys <= block.bytes.saturating_mul(keys_at_most)
+                && block.bytes < 1 << 44
+                && block.lines <= block.bytes
         });
-        (sane && self.0.is_empty()).then_some(Catalog { settings, cells, roots, entries, blocks })
+        (sane && self.0.is_empty()).then_some(Catalog { source, cells, roots, entries, blocks, types })
+    }
+
+    fn source(&mut self, version: u32) -> Option<(KeySource, Vec<String>)> {
+        let rate = f64::from_bits(self.u64()?);
+        if version == TEXT_VERSION {
+            let grams = u32::try_from(self.varint()?).ok()?;
+            let settings = Settings { rate, grams: (grams > 0).then_some(grams), block: self.varint()? };
+            return Some((KeySource::Text(settings), Vec::new()));
+        }
+        let column = Column { name: self.string()?, rate };
+        let mut types = Vec::new();
+        for _ in 0..self.varint()? {
+            types.push(self.string()?);
+        }
+        Some((KeySource::Column(column), types))
+    }
+
+    fn string(&mut self) -> Option<String> {
+        String::from_utf8(self.name()?).ok()
     }
 
     fn name(&mut self) -> Option<Vec<u8>> {

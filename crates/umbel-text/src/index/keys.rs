@@ -62,7 +62,7 @@ pub(super) fn grams(text: &[u8], length: u32, mut each: impl FnMut(u64)) {
 
 /// A hasher for keys that are already hashed.
 #[derive(Default)]
-struct Digested(u64);
+pub(super) struct Digested(u64);
 
 impl Hasher for Digested {
     fn finish(&self) -> u64 {

@@ -29,27 +29,33 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! The keys of an index may also be the values of a column of table files, which a
+//! [`ColumnReader`] extracts; everything else is the same. See [`build_column`].
+//!
 //! `docs/index.md` describes the bytes of the file.
 
 mod builder;
 mod catalog;
+mod column;
 mod keys;
 mod location;
 mod pages;
 mod query;
+mod reading;
 mod select;
 mod settings;
 mod shelf;
 
-pub use builder::{BuildSummary, Options, build, update};
+pub use builder::{BuildSummary, Options, build, build_column, update, update_column};
 pub use catalog::Root;
+pub use column::{Column, ColumnReader, ColumnValues, key};
 pub use location::{beside, default_index};
 pub use query::Look;
 pub use select::{Part, Piece, Query, Selected, Selection, Why, everything};
-pub use settings::Settings;
+pub use settings::{KeySource, Settings};
 
-use crate::Result;
-use catalog::{Catalog, Rung};
+use crate::{Error, Result};
+use catalog::{Block, Catalog, Rung};
 use pages::Pages;
 use shelf::Row;
 use std::path::{Path, PathBuf};
@@ -60,7 +66,6 @@ use umbel::hash::reduce;
 
 /// The first bytes of an index.
 pub const MAGIC: [u8; 8] = *b"UMBELIDX";
-const VERSION: u32 = 1;
 
 /// The size of the header: magic, version, four zeros, the length of the catalog and the length of
 /// all contents.
@@ -91,9 +96,9 @@ impl Index {
         let mut head = [0; HEADER_BYTES as usize];
         pages.read(0, &mut head)?;
         let mut fields = Fields(&head[MAGIC.len()..]);
-        let (version, _) = (fields.u32(), fields.u32());
-        if version != Some(VERSION) {
-            let what = format!("version {} of an index", version.unwrap_or(0));
+        let (version, _) = (fields.u32().unwrap_or(0), fields.u32());
+        if !Catalog::is_version(version) {
+            let what = format!("version {version} of an index");
             return Err(pages.wrong(FormatError::Unknown { what }));
         }
         let (catalog, total) = (fields.u64().unwrap_or(0), fields.u64().unwrap_or(0));
@@ -103,7 +108,7 @@ impl Index {
         }
         let mut bytes = vec![0; catalog as usize];
         pages.read(HEADER_BYTES, &mut bytes)?;
-        let catalog = Catalog::decode(&bytes).map_err(|problem| pages.wrong(problem))?;
+        let catalog = Catalog::decode(&bytes, version).map_err(|problem| pages.wrong(problem))?;
         let (rungs, length) = catalog.rungs();
         let shelves = HEADER_BYTES + bytes.len() as u64;
         if shelves.checked_add(length) != Some(total) {
@@ -117,9 +122,37 @@ impl Index {
         self.pages.path()
     }
 
-    /// Returns the settings with which the index was built.
-    pub fn settings(&self) -> &Settings {
-        &self.catalog.settings
+    /// Returns the source of the keys of the index.
+    pub fn source(&self) -> &KeySource {
+        &self.catalog.source
+    }
+
+    /// Returns the settings of an index of text files.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is the index of a column.
+    pub fn text(&self) -> Result<&Settings> {
+        match self.source() {
+            KeySource::Text(settings) => Ok(settings),
+            KeySource::Column(column) => {
+                Err(Error::ColumnIndex { path: self.path().to_owned(), column: column.name.clone() })
+            }
+        }
+    }
+
+    /// Returns the column of an index of table files.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is an index of text files.
+    pub fn column(&self) -> Result<&Column> {
+        self.source().column().ok_or_else(|| Error::TextIndex { path: self.path().to_owned() })
+    }
+
+    /// Returns the types that the column has in the files, as a [`ColumnReader`] named them.
+    pub fn column_types(&self) -> &[String] {
+        &self.catalog.types
     }
 
     /// Returns the directories and files that were indexed.
@@ -140,6 +173,7 @@ impl Index {
                 blocks: blocks.len(),
                 filter_bits: blocks.iter().filter(|block| block.keys > 0).map(|block| bits(block.keys)).sum(),
                 compressed: entry.compressed,
+                column_type: self.catalog.column_type(entry).map(str::to_owned),
             }
         })
     }
@@ -190,7 +224,7 @@ impl Index {
         }
         let mut bytes = [0; shelf::WIDTH / 8 + 1];
         for key in keys {
-            for x in key.stream().take(self.catalog.settings.hashes() as usize) {
+            for x in key.stream().take(self.catalog.source.hashes() as usize) {
                 let (at, length, shift) = shelf::place(reduce(x, bits), width);
                 self.pages.read(self.shelves + start + at, &mut bytes[..length])?;
                 let row = shelf::row_in(&bytes[..length], shift, width);
@@ -219,10 +253,10 @@ pub struct FileFacts {
     pub name: PathBuf,
     /// The length of the file in bytes.
     pub bytes: u64,
-    /// The length of its decompressed text in bytes.
+    /// The length of its decompressed text in bytes, or the number of values of its column.
     pub text: u64,
-    /// The number of distinct words, and of distinct substrings if they are indexed, summed over
-    /// the blocks.
+    /// The number of distinct words or values, and of distinct substrings if they are indexed, summed
+    /// over the blocks.
     pub keys: u64,
     /// The number of blocks.
     pub blocks: usize,
@@ -230,4 +264,6 @@ pub struct FileFacts {
     pub filter_bits: u64,
     /// Whether the file is compressed.
     pub compressed: bool,
+    /// The type of the column; `None` if the file is not a table with this column.
+    pub column_type: Option<String>,
 }

@@ -18,7 +18,7 @@ use umbel::Digest;
 #[derive(Clone, Debug)]
 pub struct Query {
     /// Sets of keys. A file matches if it has all keys of one set.
-    alternatives: Vec<Vec<Digest>>,
+    pub(super) alternatives: Vec<Vec<Digest>>,
 }
 
 impl Query {
@@ -147,8 +147,10 @@ impl Selection {
 impl Index {
     /// Returns the query for files with at least one of these texts.
     pub fn any_of(&self, texts: &[impl AsRef<[u8]>], look: Look) -> Query {
-        let settings = &self.catalog.settings;
-        Query { alternatives: texts.iter().map(|text| keys(text.as_ref(), look, settings)).collect() }
+        // The index of a column rules out no file that has a word.
+        let keys =
+            |text: &[u8]| self.source().text().map_or_else(Vec::new, |settings| keys(text, look, settings));
+        Query { alternatives: texts.iter().map(|text| keys(text.as_ref())).collect() }
     }
 
     /// Returns the query for files with all of these texts.

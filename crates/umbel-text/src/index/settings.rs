@@ -1,9 +1,66 @@
-//! The settings of an index: the pieces of text that become keys, and the number of bits per key.
+//! The settings of an index: the source of its keys, and the number of bits per key.
 
+use super::column::Column;
 use crate::{Error, Result};
 use umbel::{Digest, Hasher};
 
-/// The settings of an index. They are stored in its file and apply to updates.
+/// The source of the keys of an index.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum KeySource {
+    /// The words of text files.
+    Text(Settings),
+    /// The values of a column of table files.
+    Column(Column),
+}
+
+impl KeySource {
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            KeySource::Text(settings) => settings.check(),
+            KeySource::Column(column) => column.check(),
+        }
+    }
+
+    /// Returns the share of filters that have a key without containing it.
+    pub fn rate(&self) -> f64 {
+        match self {
+            KeySource::Text(settings) => settings.rate,
+            KeySource::Column(column) => column.rate,
+        }
+    }
+
+    /// Returns the settings of an index of text files.
+    pub fn text(&self) -> Option<&Settings> {
+        match self {
+            KeySource::Text(settings) => Some(settings),
+            KeySource::Column(_) => None,
+        }
+    }
+
+    /// Returns the column of an index of table files.
+    pub fn column(&self) -> Option<&Column> {
+        match self {
+            KeySource::Text(_) => None,
+            KeySource::Column(column) => Some(column),
+        }
+    }
+
+    /// Returns the number of bits that a key sets.
+    pub(super) fn hashes(&self) -> u32 {
+        ((1.0 / self.rate()).log2().round() as u32).max(1)
+    }
+
+    /// Returns the number of bits per key in 256ths, from `rate = (1 - e^(-k/c))^k`. The number is
+    /// stored in the file, because another machine may round it differently.
+    pub(super) fn cells(&self) -> u64 {
+        let k = f64::from(self.hashes());
+        let each = -k / (-self.rate().powf(1.0 / k)).ln_1p();
+        (each * 256.0).ceil() as u64
+    }
+}
+
+/// The settings of an index of text files. They are stored in the index and apply to updates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// The share of files that match a key that they do not contain.
@@ -28,9 +85,7 @@ impl Settings {
     ///
     /// Fails if a setting is out of range.
     pub fn check(&self) -> Result<()> {
-        if !(1e-9..=0.5).contains(&self.rate) {
-            return Err(Error::parameter("rate", self.rate, "a rate from 1e-9 to 0.5"));
-        }
+        check_rate(self.rate)?;
         if self.grams.is_some_and(|length| !(2..=8).contains(&length)) {
             return Err(Error::parameter("grams", self.grams.unwrap_or(0), "pieces of 2 to 8 bytes"));
         }
@@ -39,18 +94,13 @@ impl Settings {
         }
         Ok(())
     }
+}
 
-    /// Returns the number of bits that a key sets.
-    pub fn hashes(&self) -> u32 {
-        ((1.0 / self.rate).log2().round() as u32).max(1)
-    }
-
-    /// Returns the number of bits per key in 256ths, from `rate = (1 - e^(-k/c))^k`. The number is
-    /// stored in the file, because another machine may round it differently.
-    pub(super) fn cells(&self) -> u64 {
-        let k = f64::from(self.hashes());
-        let each = -k / (-self.rate.powf(1.0 / k)).ln_1p();
-        (each * 256.0).ceil() as u64
+/// Checks the rate of an index.
+pub(super) fn check_rate(rate: f64) -> Result<()> {
+    match (1e-9..=0.5).contains(&rate) {
+        true => Ok(()),
+        false => Err(Error::parameter("rate", rate, "a rate from 1e-9 to 0.5")),
     }
 }
 
@@ -133,7 +183,7 @@ mod tests {
 
     #[test]
     fn bits_per_key_follow_the_formula() {
-        let words = Settings::WORDS;
+        let words = KeySource::Text(Settings::WORDS);
         assert_eq!(words.hashes(), 7);
         let each = words.cells() as f64 / 256.0;
         assert!((each - 9.5936).abs() < 0.005, "{each}");

@@ -7,6 +7,7 @@ mod errors;
 mod guard;
 mod hyphenation;
 mod index;
+mod index_column;
 mod index_corners;
 mod index_format;
 mod password;

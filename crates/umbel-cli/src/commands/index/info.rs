@@ -39,15 +39,23 @@ struct IndexReport {
     files: usize,
     filters: u64,
     keys: u64,
-    text_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text_bytes: Option<u64>,
     file_bytes: u64,
     index_bytes: u64,
-    share_of_text: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share_of_text: Option<f64>,
     bytes_per_file: f64,
     bits_per_key: f64,
     rate: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    types: Vec<String>,
     grams: Option<u32>,
-    block: u64,
+    block: Option<u64>,
     reads_saved: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     list: Vec<FileReport>,
@@ -83,13 +91,13 @@ fn describe(index: &Index, list: bool) -> Result<IndexReport> {
         named += index.count(&[Digest::from_hash(number).salted(ABSENT_WORDS)])?;
     }
     let files = index.files().len();
-    let (mut keys, mut text_bytes, mut file_bytes) = (0, 0, 0);
+    let (mut keys, mut text, mut file_bytes) = (0, 0, 0);
     for file in index.files() {
         keys += file.keys;
-        text_bytes += file.text;
+        text += file.text;
         file_bytes += file.bytes;
     }
-    let settings = index.settings();
+    let settings = index.source().text();
     let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
     let file_report = |file: umbel_text::index::FileFacts| FileReport {
         path: file.name.display().to_string(),
@@ -103,15 +111,18 @@ fn describe(index: &Index, list: bool) -> Result<IndexReport> {
         files,
         filters,
         keys,
-        text_bytes,
+        values: settings.is_none().then_some(text),
+        text_bytes: settings.map(|_| text),
         file_bytes,
         index_bytes: index.length(),
-        share_of_text: share(index.length() as f64, text_bytes as f64),
+        share_of_text: settings.map(|_| share(index.length() as f64, text as f64)),
         bytes_per_file: share(index.length() as f64, files as f64),
         bits_per_key: share(8.0 * index.length() as f64, keys as f64),
-        rate: settings.rate,
-        grams: settings.grams,
-        block: settings.block,
+        rate: index.source().rate(),
+        column: index.source().column().map(|column| column.name.clone()),
+        types: index.column_types().to_vec(),
+        grams: settings.and_then(|settings| settings.grams),
+        block: settings.map(|settings| settings.block),
         reads_saved: 1.0 - share(named as f64, (filters * ABSENT_WORDS) as f64),
         list: if list { index.files().map(file_report).collect() } else { Vec::new() },
     })
@@ -125,21 +136,30 @@ fn rows(index: &Index, report: &IndexReport) -> Rows {
         [root] => rows.add("of", root),
         _ => rows.add("of", format!("{} roots", roots.len())),
     }
-    rows.add(
-        "finds",
-        match report.grams {
-            Some(length) => format!("whole words, and substrings of {length} bytes or more"),
-            None => "whole words".to_string(),
-        },
-    );
-    rows.add("files", format!("{}, with {} of text", report.files, size(report.text_bytes)));
-    rows.add("filters", format!("{}, one for each block of {}", report.filters, size(report.block)));
+    let (finds, what) = match (&report.column, report.grams) {
+        (Some(column), _) => {
+            (format!("values of the column {column}, {}", report.types.join(" or ")), "value")
+        }
+        (None, Some(length)) => (format!("whole words, and substrings of {length} bytes or more"), "word"),
+        (None, None) => ("whole words".to_string(), "word"),
+    };
+    rows.add("finds", finds);
+    let block =
+        report.block.map_or(String::new(), |block| format!(", one for each block of {}", size(block)));
+    let (files, within) = match (report.text_bytes, report.share_of_text) {
+        (Some(text), Some(share)) => {
+            (format!("{} of text", size(text)), format!(", {} of the text", percent(share)))
+        }
+        _ => (format!("{} values", report.values.unwrap_or(0)), String::new()),
+    };
+    rows.add("files", format!("{}, with {files}", report.files));
+    rows.add("filters", format!("{}{block}", report.filters));
     rows.add("keys", format!("{}, {:.2} bits each", report.keys, report.bits_per_key));
-    rows.add("index", format!("{}, {} of the text", size(report.index_bytes), percent(report.share_of_text)));
+    rows.add("index", format!("{}{within}", size(report.index_bytes)));
     rows.add("memory", format!("{} for each file", size(report.bytes_per_file.round() as u64)));
     rows.add(
         "saves",
-        format!("{} of reads for a word that is nowhere, measured", percent(report.reads_saved)),
+        format!("{} of reads for a {what} that is nowhere, measured", percent(report.reads_saved)),
     );
     rows
 }

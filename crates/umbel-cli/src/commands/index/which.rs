@@ -46,7 +46,8 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let index = Index::open(&args.index)?;
-    if args.substrings && index.settings().grams.is_none() {
+    let grams = index.text()?.grams;
+    if args.substrings && grams.is_none() {
         bail!(
             "{} knows whole words only: build it with `umbel index build --substrings`",
             args.index.display()
@@ -55,7 +56,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let look = Look { whole_words: !args.substrings, ignore_case: true, ascii: false };
     let query = if args.any { index.any_of(&args.words, look) } else { index.all_of(&args.words, look) };
     if !query.is_decided() {
-        output::warn(match index.settings().grams {
+        output::warn(match grams {
             Some(length) if args.substrings => {
                 format!("the index cannot tell: it needs {length} bytes in a row, so every file may hold it")
             }
