@@ -90,3 +90,8 @@ def python(tmp_path_factory):
         return done.stdout
 
     return run
+
+
+def resident():
+    """The memory of this process in bytes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

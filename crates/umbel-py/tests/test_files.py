@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from conftest import LINES, N, P
+from conftest import LINES, N, P, resident
 
 import umbel
 from umbel import Bloom
@@ -253,11 +253,6 @@ def test_opening_a_large_file_reads_little_of_it(tmp_path):
     f = umbel.open(path)
     assert "absent" not in f and path.stat().st_size > 100_000_000
     assert resident() - before < 20 << 20
-
-
-def resident():
-    """The memory of this process in bytes."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_a_secret_is_needed_to_read_and_is_not_written(tmp_path):

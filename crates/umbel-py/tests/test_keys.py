@@ -6,7 +6,7 @@ import ipaddress
 import uuid
 
 import pytest
-from conftest import library
+from conftest import library, resident
 
 import umbel
 from umbel import Bloom
@@ -252,6 +252,23 @@ def test_a_key_in_a_list_may_change_the_list():
     f.update(items)
     assert f.contains_many(["a", 7]) == [True, True]
     assert f.inserted == 2
+
+
+@pytest.mark.parametrize("item", [2**100, -(2**64), 2**127, memoryview(b"a"), uuid.uuid4(), True])
+def test_no_memory_is_lost_with_keys_of_rare_types(item):
+    """PyO3 puts off dropping an object while it does not know that it may."""
+    f = Bloom(10, 0.01)
+
+    def use():
+        f.add(item)
+        assert item in f
+
+    for _ in range(1000):
+        use()
+    before = resident()
+    for _ in range(50_000):
+        use()
+    assert resident() - before < 4 << 20
 
 
 def test_equal_keys_have_equal_digests_whatever_the_seed_of_python(python):

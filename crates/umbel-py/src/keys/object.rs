@@ -74,10 +74,12 @@ impl Encoder<'_> {
 
     #[inline(never)]
     fn digest_other(&self, object: &Bound<'_, PyAny>) -> PyResult<Digest> {
-        match plain(object)? {
+        // `add` and `in` are called without PyO3 noticing. It would put off dropping the exceptions
+        // that are handled here until it is called itself, which may be never.
+        Python::attach(|_| match plain(object)? {
             Some(bytes) => Ok(bytes.digest(self.hasher)),
             None => self.other(object, |bytes| bytes.digest(self.hasher)),
-        }
+        })
     }
 
     /// Calls `f` with the bytes of an object.
