@@ -131,7 +131,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("work", ENDLESS.values(), ids=ENDLESS.keys())
-def test_ctrl_c_ends_an_endless_iterator(work, tmp_path):
+def test_ctrl_c_ends_a_long_update(work, tmp_path):
     """Iterators without an end, which Python code does not see: they are written in C."""
     library("pyarrow")
     program = (
