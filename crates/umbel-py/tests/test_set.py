@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import weakref
 
 import pytest
 from conftest import library
@@ -363,3 +364,34 @@ def test_random_operations_never_lose_an_item(kind, seed):
             assert all(f.contains_many(list(items)))
             assert fresh(items) <= f
             assert not exact or fresh(items) == f
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        umbel.Cuckoo, umbel.Counting, umbel.Quotient, umbel.Scalable, umbel.Aging,
+        lambda n, p: umbel.Fuse(range(100), p),
+    ],
+)  # fmt: skip
+def test_a_filter_of_every_kind_knows_whether_it_has_all_items_of_an_iterable(make):
+    np, pa = library("numpy"), library("pyarrow")
+    f = make(1000, 1e-6)
+    if not isinstance(f, umbel.Fuse):
+        f.update(range(100))
+    for items in ([], range(100), iter(range(100)), np.arange(100), pa.array([None, 5, 7])):
+        assert f.issuperset(items) is True
+    more = np.arange(5000)
+    for items in (more, more.tolist(), iter(more), pa.array(more), pa.chunked_array([[1], [1000]])):
+        assert f.issuperset(items) is False
+
+
+def test_a_small_rate_is_shown_with_an_exponent():
+    assert "false_positive_rate=1e-9 " in repr(bloom("a"))
+
+
+def test_filters_may_be_referred_to_weakly():
+    f = bloom("a")
+    reference = weakref.ref(f)
+    assert reference() is f
+    del f
+    assert reference() is None

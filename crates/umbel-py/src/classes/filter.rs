@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use umbel::any::Stored;
 use umbel::internals::Probe;
 use umbel::key::Hashed;
-use umbel::{AnyFilter, Batch, Digest, Removed};
+use umbel::{Answers, AnyFilter, Batch, Digest, Removed};
 
 /// A set of keys that answers "certainly not" or "probably yes": the base class of all sets.
 ///
@@ -60,6 +60,28 @@ impl Filter {
                 for_each(&objects, set.encoder(), &mut |digests| add_digests(py, set, digests))
             }
         }
+    }
+
+    /// Returns whether a set may have all keys of an iterable or a column.
+    fn contains_all(set: &Structure, keys: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let (py, mut all) = (keys.py(), true);
+        match Source::new(keys)?.0 {
+            Source::Columns(mut columns) => {
+                while let Some(column) = columns.next(py)? {
+                    let (rows, guard) = (&column, set.storage.read(py));
+                    let found = py.detach(move || {
+                        let mut lookup = LookupAll { storage: &guard, all: true };
+                        rows.for_each_key_batch(&set.hasher, &mut lookup).map(|()| lookup.all)
+                    });
+                    all &= found.map_err(raise)?;
+                }
+            }
+            Source::Objects(objects) => for_each(&objects, set.encoder(), &mut |digests| {
+                all &= contains_digests(py, set, digests)?.iter().all(|found| found);
+                Ok(())
+            })?,
+        }
+        Ok(all)
     }
 
     /// Returns the digests of all keys of an iterable or a column.
@@ -130,6 +152,14 @@ fn add_digests(py: Python<'_>, set: &Structure, digests: &[Digest]) -> PyResult<
     }
 }
 
+fn contains_digests(py: Python<'_>, set: &Structure, digests: &[Digest]) -> PyResult<Answers> {
+    if digests.len() < DETACH_FROM {
+        return set.storage.read_now(py, |storage| storage.contains_batch(&Hashed(digests))).map_err(raise);
+    }
+    let guard = set.storage.read(py);
+    py.detach(move || guard.contains_batch(&Hashed(digests))).map_err(raise)
+}
+
 /// Inserts the keys of a column into a set.
 struct Insertion<'a>(&'a mut AnyFilter);
 
@@ -148,6 +178,19 @@ struct Lookup<'a> {
 impl Work for Lookup<'_> {
     fn run<B: Batch + ?Sized>(&mut self, keys: &B) -> umbel::Result<()> {
         self.answers.push(&self.storage.contains_batch(keys)?);
+        Ok(())
+    }
+}
+
+/// Finds out whether all keys of a column are in a set.
+struct LookupAll<'a> {
+    storage: &'a Storage,
+    all: bool,
+}
+
+impl Work for LookupAll<'_> {
+    fn run<B: Batch + ?Sized>(&mut self, keys: &B) -> umbel::Result<()> {
+        self.all &= self.storage.contains_batch(keys)?.iter().all(|found| found);
         Ok(())
     }
 }
@@ -264,13 +307,7 @@ impl Filter {
         match source {
             Source::Columns(columns) => contains_columns(py, this, columns, &mut answers)?,
             Source::Objects(objects) => for_each(&objects, this.encoder(), &mut |digests| {
-                let found = if digests.len() < DETACH_FROM {
-                    this.storage.read_now(py, |storage| storage.contains_batch(&Hashed(digests)))
-                } else {
-                    let guard = this.storage.read(py);
-                    py.detach(|| guard.contains_batch(&Hashed(digests)))
-                };
-                answers.push(&found.map_err(raise)?);
+                answers.push(&contains_digests(py, this, digests)?);
                 Ok(())
             })?,
         }
@@ -322,8 +359,16 @@ impl Filter {
     }
 
     /// Returns whether this one may have all items of the other.
+    ///
+    /// >>> f = Cuckoo(100, 0.01)
+    /// >>> f.update(["apple", "pear"])
+    /// >>> f.issuperset(["apple"]), f.issuperset(["apple", "plum"])
+    /// (True, False)
     fn issuperset<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, PyAny>) -> PyResult<bool> {
-        is_subset(&as_filter(slf, other)?, slf)
+        match other.cast::<Filter>() {
+            Ok(other) => is_subset(other, slf),
+            Err(_) => Filter::contains_all(structure(slf), other),
+        }
     }
 
     fn __or__<'py>(slf: &Bound<'py, Self>, other: &Bound<'py, Filter>) -> PyResult<Bound<'py, Self>> {
