@@ -107,6 +107,7 @@ fn python_name(name: &'static str) -> &'static str {
     match name {
         "n" => "expected_items",
         "p" => "false_positive_rate",
+        "embed_key" => "embed_secret",
         name => name,
     }
 }

@@ -1,10 +1,9 @@
 //! The parameters `hash` and `secret`.
 
+use crate::classes::path_of;
 use crate::errors::{Exception, raise, raise_key_file};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
-use std::path::PathBuf;
 use umbel::Hasher;
 use umbel::hash::{KeyRing, Strength};
 use umbel::internals::key_file;
@@ -55,11 +54,10 @@ fn of(secret: &Bound<'_, PyAny>) -> PyResult<Hasher> {
             ))),
         };
     }
-    let path: PathBuf = secret.extract().map_err(|_| {
-        PyTypeError::new_err(
-            "a secret is 16 or 32 bytes, or the path of a key file that `umbel key new` has written",
-        )
-    })?;
+    let path = path_of(
+        secret,
+        "a secret is 16 or 32 bytes, or the path of a key file that `umbel key new` has written",
+    )?;
     key_file::read(&path).map_err(raise_key_file)
 }
 

@@ -53,6 +53,22 @@ def test_wrong_parameters_are_named():
             Bloom(n, p)
 
 
+def test_numbers_without_bounds_are_refused_like_large_ones():
+    huge = 10**5000  # Python converts it neither to a float nor to a text
+    for make in (*MAKERS, umbel.plan):
+        for n, p in ((huge, 0.01), (-huge, 0.01), (10, huge), (10, -huge)):
+            with pytest.raises(umbel.ParameterError) as caught:
+                make(n, p)
+            assert len(str(caught.value)) < 200
+    for make in (
+        lambda: umbel.Fuse(["a"], huge), lambda: umbel.Map(["a"], [1], huge), lambda: umbel.CountMin(huge),
+        lambda: umbel.CountMin(0.1, huge), lambda: umbel.Count(10, noise=huge), lambda: umbel.TopK(huge),
+        lambda: umbel.Distinct(-huge), lambda: Bloom(10, 0.01, seed=huge), lambda: umbel.Aging(10, 0.01).advance(huge),
+    ):  # fmt: skip
+        with pytest.raises(umbel.ParameterError):
+            make()
+
+
 def test_a_filter_that_memory_cannot_hold_is_a_memory_error():
     with pytest.raises((umbel.OutOfMemoryError, umbel.ParameterError)) as caught:
         Bloom(2**47, 1e-4)

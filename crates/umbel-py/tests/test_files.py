@@ -211,6 +211,23 @@ def test_a_missing_file_a_folder_and_a_forbidden_file_are_the_errors_of_python(t
             umbel.load(path)
 
 
+class BrokenPath(os.PathLike):
+    """A path that fails."""
+
+    def __fspath__(self):
+        raise ZeroDivisionError("of mine")
+
+
+def test_an_exception_of_a_path_reaches_the_caller():
+    f = Bloom(10, 0.01)
+    for use in (f.save, umbel.load, umbel.open, Bloom.load, lambda path: Bloom(10, 0.01, secret=path)):
+        with pytest.raises(ZeroDivisionError, match="of mine"):
+            use(BrokenPath())
+        for wrong in (5, []):
+            with pytest.raises(TypeError, match="os.PathLike|16 or 32 bytes"):
+                use(wrong)
+
+
 def test_a_file_of_another_class_is_refused(tmp_path):
     path = tmp_path / "cuckoo.umbel"
     umbel.Cuckoo(10, 0.01).save(path)
@@ -289,6 +306,15 @@ def test_a_secret_is_embedded_on_request_only(tmp_path):
     f.save(path, embed_secret=True)
     assert "x" in umbel.load(path) and "x" in Bloom.from_bytes(f.to_bytes(embed_secret=True))
     assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, "only the owner may read a secret"
+
+
+def test_only_a_keyed_secret_can_be_embedded(tmp_path):
+    for options in ({}, {"secret": SEALED}):
+        f = Bloom(10, 0.01, **options)
+        for write in (f.to_bytes, lambda f=f, **options: f.save(tmp_path / "f.umbel", **options)):
+            with pytest.raises(umbel.ParameterError, match="embed_secret"):
+                write(embed_secret=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_pickle_of_a_keyed_filter_has_its_secret_and_a_sealed_one_is_refused():

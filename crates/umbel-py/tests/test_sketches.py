@@ -55,6 +55,14 @@ def test_the_values_may_be_texts(kind):
     assert umbel.load is not None and Map.from_bytes(bytes(m))["vim"] == "éditeurs"
 
 
+@pytest.mark.parametrize("kind", ["bloomier", "bloomier-mutable"])
+def test_a_value_may_be_any_integer_of_64_bits(kind):
+    m = umbel.Map(["a", "b"], [2**64 - 1, 0], kind=kind)
+    assert (m["a"], m["b"], m.largest_value) == (2**64 - 1, 0, 2**64 - 1)
+    with pytest.raises(umbel.ParameterError):
+        umbel.Map(["a"], [2**64])
+
+
 def test_the_values_of_a_mutable_map_can_be_changed():
     m = Map(["a", "b"], [1, 6], 1e-9, kind="bloomier-mutable")
     m["a"] = 5

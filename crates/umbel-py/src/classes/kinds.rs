@@ -50,8 +50,26 @@ where
         if !error.is_instance_of::<PyOverflowError>(object.py()) {
             return error;
         }
-        object.str().map_or_else(|error| error, |got| bad_parameter(name, got, needs))
+        // Python refuses to write very large integers.
+        let got = object.str().map_or_else(|_| String::new(), |text| text.to_string());
+        let got = if (1..40).contains(&got.len()) { got } else { "a number of many digits".to_owned() };
+        bad_parameter(name, got, needs)
     })
+}
+
+/// Parses a real number. A number that is too large for it is infinite, which no parameter may be.
+pub fn real(object: &Bound<'_, PyAny>) -> PyResult<f64> {
+    object.extract::<f64>().or_else(|error| {
+        if !error.is_instance_of::<PyOverflowError>(object.py()) {
+            return Err(error);
+        }
+        Ok(if object.lt(0)? { f64::NEG_INFINITY } else { f64::INFINITY })
+    })
+}
+
+/// Parses a time in seconds, or `None`.
+fn seconds(object: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+    if object.is_none() { Ok(None) } else { real(object).map(Some) }
 }
 
 /// Makes an empty filter, detached: clearing a large one takes time.
@@ -112,7 +130,7 @@ impl Bloom {
     fn new(
         py: Python<'_>,
         expected_items: Items,
-        false_positive_rate: f64,
+        #[pyo3(from_py_with = real)] false_positive_rate: f64,
         kind: &str,
         hash: Option<&str>,
         secret: Option<&Bound<'_, PyAny>>,
@@ -142,7 +160,7 @@ macro_rules! sized_class {
             fn new(
                 py: Python<'_>,
                 expected_items: Items,
-                false_positive_rate: f64,
+                #[pyo3(from_py_with = real)] false_positive_rate: f64,
                 hash: Option<&str>,
                 secret: Option<&Bound<'_, PyAny>>,
                 #[pyo3(from_py_with = seed)] seed: u64,
@@ -279,7 +297,7 @@ impl Counting {
     fn new(
         py: Python<'_>,
         expected_items: Items,
-        false_positive_rate: f64,
+        #[pyo3(from_py_with = real)] false_positive_rate: f64,
         kind: &str,
         hash: Option<&str>,
         secret: Option<&Bound<'_, PyAny>>,
@@ -367,7 +385,7 @@ impl Aging {
     fn new(
         py: Python<'_>,
         expected_items: Items,
-        false_positive_rate: f64,
+        #[pyo3(from_py_with = real)] false_positive_rate: f64,
         #[pyo3(from_py_with = window)] window: Option<Window>,
         #[pyo3(from_py_with = generations)] generations: u32,
         hash: Option<&str>,
@@ -399,7 +417,7 @@ impl Aging {
     /// >>> "apple" in f
     /// False
     #[pyo3(signature = (now = None))]
-    fn advance(slf: &Bound<'_, Self>, now: Option<f64>) -> PyResult<()> {
+    fn advance(slf: &Bound<'_, Self>, #[pyo3(from_py_with = seconds)] now: Option<f64>) -> PyResult<()> {
         let now = match now {
             None => Timestamp::now(),
             Some(now) if (0.0..1e15).contains(&now) => Timestamp::from_millis((now * 1000.0) as u64),
@@ -428,7 +446,7 @@ impl Fuse {
     fn new(
         py: Python<'_>,
         items: &Bound<'_, PyAny>,
-        false_positive_rate: f64,
+        #[pyo3(from_py_with = real)] false_positive_rate: f64,
         hash: Option<&str>,
         secret: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = seed)] seed: u64,
@@ -458,7 +476,7 @@ impl Fuse {
 pub fn plan<'py>(
     py: Python<'py>,
     expected_items: Items,
-    false_positive_rate: f64,
+    #[pyo3(from_py_with = real)] false_positive_rate: f64,
     kind: &str,
 ) -> PyResult<Bound<'py, PyDict>> {
     let spec = Spec::new(expected_items.0, false_positive_rate).map_err(raise)?;

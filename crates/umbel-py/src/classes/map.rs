@@ -19,7 +19,7 @@ use umbel::{AnyMap, Digest, Kind, Spec};
 /// An approximate map: the value of each key in 1.13 times the bits of a value, plus the bits of the
 /// rate.
 ///
-/// `keys` and `values` are of the same length. Values are integers from 0 to 2**32 - 1, or texts, which
+/// `keys` and `values` are of the same length. Values are integers from 0 to 2**64 - 1, or texts, which
 /// are stored once each. A key that is not in the map has no value, except at the rate. With
 /// `kind="bloomier-mutable"`, the values of the keys can be changed.
 ///
@@ -111,7 +111,7 @@ impl Map {
         py: Python<'_>,
         keys: &Bound<'_, PyAny>,
         values: &Bound<'_, PyAny>,
-        false_positive_rate: f64,
+        #[pyo3(from_py_with = kinds::real)] false_positive_rate: f64,
         kind: &str,
         hash: Option<&str>,
         secret: Option<&Bound<'_, PyAny>>,

@@ -19,7 +19,7 @@ mod structure;
 
 pub use filter::Filter;
 pub use kinds::plan;
-pub use structure::{Structure, load, open, restore};
+pub use structure::{Structure, load, open, path_of, restore};
 
 use pyo3::prelude::*;
 

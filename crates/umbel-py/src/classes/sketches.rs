@@ -154,7 +154,7 @@ impl Count {
     fn new(
         py: Python<'_>,
         expected_items: Items,
-        noise: f64,
+        #[pyo3(from_py_with = kinds::real)] noise: f64,
         kind: &str,
         #[pyo3(from_py_with = random_seed)] random_seed: u64,
         hash: Option<&str>,
@@ -360,7 +360,7 @@ impl Distinct {
     #[new]
     #[pyo3(signature = (error = 0.01, *, hash = None, secret = None, seed = 0, key = None))]
     fn new(
-        error: f64,
+        #[pyo3(from_py_with = kinds::real)] error: f64,
         hash: Option<&str>,
         secret: Option<&Bound<'_, PyAny>>,
         #[pyo3(from_py_with = kinds::seed)] seed: u64,
@@ -433,8 +433,8 @@ sketch_class! {
         #[new]
         #[pyo3(signature = (error = 0.001, probability = 0.01, *, hash = None, secret = None, seed = 0, key = None))]
         fn new(
-            error: f64,
-            probability: f64,
+            #[pyo3(from_py_with = kinds::real)] error: f64,
+            #[pyo3(from_py_with = kinds::real)] probability: f64,
             hash: Option<&str>,
             secret: Option<&Bound<'_, PyAny>>,
             #[pyo3(from_py_with = kinds::seed)] seed: u64,

@@ -25,7 +25,7 @@ use umbel::{Hasher, Stats};
 ///
 /// >>> [isinstance(f, Structure) for f in (Bloom(10, 0.01), Count(10), Distinct())]
 /// [True, True, True]
-#[pyclass(frozen, subclass, module = "umbel")]
+#[pyclass(frozen, subclass, weakref, module = "umbel")]
 pub struct Structure {
     pub storage: Shared<Storage>,
     /// The hash of the structure, which never changes. A copy, so that keys are hashed without a
@@ -137,11 +137,10 @@ impl Structure {
             let bytes = self.with_view(py, |stored| file::to_bytes(stored, &options))?;
             return write_all(file, &PyBytes::new(py, &bytes));
         }
-        let path: PathBuf = file.extract().map_err(|_| {
-            PyTypeError::new_err(
-                "save() takes a path or an object with write(): str, os.PathLike or a binary file",
-            )
-        })?;
+        let path = path_of(
+            file,
+            "save() takes a path or an object with write(): str, os.PathLike or a binary file",
+        )?;
         self.with_view(py, |stored| file::save(&path, stored, &options))
     }
 
@@ -318,7 +317,7 @@ impl Structure {
             .read_now(slf.py(), |storage| (storage.kind(), storage.head(), storage.is_read_only()));
         let mut text = format!("<umbel.{} kind={kind}", slf.get_type().name()?);
         if let Some(design) = design {
-            text += &format!(" expected_items={} false_positive_rate={}", design.capacity, design.rate);
+            text += &format!(" expected_items={} false_positive_rate={:?}", design.capacity, design.rate);
         }
         if let Some(inserted) = inserted {
             text += &format!(" inserted={inserted}");
@@ -363,7 +362,8 @@ pub fn load<'py>(
         let bytes = file.call_method0(intern!(py, "read"))?;
         return from_bytes(py, &bytes_of(&bytes)?, &ring, key);
     }
-    let path = path_of(file)?;
+    let path =
+        path_of(file, "load() takes a path or an object with read(): str, os.PathLike or a binary file")?;
     finish(py, py.detach(|| file::load(&path, &ring)), key)
 }
 
@@ -386,7 +386,7 @@ pub fn open<'py>(
     secret: Option<&Bound<'py, PyAny>>,
     key: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (path, ring) = (path_of(path)?, secret::ring(secret)?);
+    let (path, ring) = (path_of(path, "open() takes a path: str or os.PathLike")?, secret::ring(secret)?);
     let mapped = py.detach(|| file::map(&path, &ring)).map_err(raise)?;
     let meta = mapped.meta().clone();
     leaf::wrap(py, Structure::new(Storage::Mapped(Box::new(mapped)), key, meta)?)
@@ -446,9 +446,11 @@ fn write_all(file: &Bound<'_, PyAny>, bytes: &Bound<'_, PyBytes>) -> PyResult<()
     Ok(())
 }
 
-fn path_of(path: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
-    path.extract().map_err(|_| {
-        PyTypeError::new_err("a file is given by its path, str or os.PathLike, or to load() as a binary file")
+/// Returns a path, or the exception for an object that is none. An exception of the object's own
+/// `__fspath__` is passed on.
+pub fn path_of(path: &Bound<'_, PyAny>, expected: &'static str) -> PyResult<PathBuf> {
+    path.extract().map_err(|error: PyErr| {
+        if error.is_instance_of::<PyTypeError>(path.py()) { PyTypeError::new_err(expected) } else { error }
     })
 }
 
