@@ -113,7 +113,8 @@
 //! `save` writes a file completely or not at all. `load` reads and verifies the whole file. `map`
 //! opens a file for lookups only, in a time that does not depend on its size. All kinds share one
 //! format, which the command line reads and writes, too. See the module [`mod@file`] for options
-//! and metadata.
+//! and metadata. A filter that is too large to be built in one piece is a folder of such files; see
+//! the module `sharded`.
 //!
 //! # How it works
 //!
@@ -175,6 +176,8 @@ pub mod scalable;
 #[cfg(feature = "serde")]
 mod serialize;
 mod set;
+#[cfg(all(feature = "files", feature = "mmap"))]
+pub mod sharded;
 pub mod sizing;
 pub mod sketch;
 pub mod space_code;
@@ -203,6 +206,8 @@ pub use kind::Kind;
 pub use map::Map;
 pub use quotient::Quotient;
 pub use scalable::Scalable;
+#[cfg(all(feature = "files", feature = "mmap"))]
+pub use sharded::Sharded;
 pub use space_code::{MultiResolution, SpaceCode};
 pub use spec::{Plan, Spec};
 pub use stats::Stats;

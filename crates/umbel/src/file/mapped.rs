@@ -403,6 +403,20 @@ impl<F> Mapped<F> {
         &self.header.meta
     }
 
+    /// Returns the checksum at the end of the header. It covers the checksums of all chunks, so it
+    /// stands for the whole file.
+    #[cfg(feature = "files")]
+    pub(crate) fn header_sum(&self) -> u64 {
+        let end = self.header.header_len;
+        u64::from_le_bytes(part(&self.map, end - 8..end).try_into().expect("eight bytes were taken"))
+    }
+
+    /// Returns the parameters of the filter's shape.
+    #[cfg(feature = "files")]
+    pub(crate) fn params(&self) -> &[u64] {
+        &self.header.params
+    }
+
     /// Returns the length of the file.
     pub fn file_len(&self) -> u64 {
         self.header.file_len

@@ -39,6 +39,7 @@ mod quotient;
 mod rates;
 mod relocation;
 mod scalable;
+mod sharded;
 mod sketch;
 mod sketch_accuracy;
 mod space_code;
