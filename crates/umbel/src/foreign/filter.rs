@@ -280,6 +280,9 @@ impl ForeignFilter {
     pub fn insert(&mut self, line: &[u8]) -> Result<bool> {
         let mut key = Vec::new();
         self.funnel.push(self.format, line, &mut key)?;
+        if self.ignores(&key) {
+            return Ok(false);
+        }
         match &mut self.body {
             Body::One(one) => {
                 let new = one.set.insert(one.rules, &key)?;
@@ -299,6 +302,9 @@ impl ForeignFilter {
     pub fn contains(&self, line: &[u8]) -> Result<bool> {
         let mut key = Vec::new();
         self.funnel.push(self.format, line, &mut key)?;
+        if self.ignores(&key) {
+            return Ok(false);
+        }
         Ok(match &self.body {
             Body::One(one) => one.set.contains(one.rules, &key),
             Body::Chain(chain) => chain.contains(&key),
@@ -322,6 +328,9 @@ impl ForeignFilter {
     /// inserted.
     pub fn insert_batch<B: Batch + ?Sized>(&mut self, lines: &B) -> Result<Answers> {
         if self.funnel.is_identity() {
+            if self.ignores_one_of(lines) {
+                return (0..lines.len()).map(|i| lines.with_bytes(i, |line| self.insert(line))).collect();
+            }
             return self.insert_keys(lines);
         }
         let (format, funnel) = (self.format, self.funnel);
@@ -335,9 +344,23 @@ impl ForeignFilter {
     /// As [`contains`](ForeignFilter::contains).
     pub fn contains_batch<B: Batch + ?Sized>(&self, lines: &B) -> Result<Answers> {
         if self.funnel.is_identity() {
+            if self.ignores_one_of(lines) {
+                return (0..lines.len()).map(|i| lines.with_bytes(i, |line| self.contains(line))).collect();
+            }
             return Ok(self.contains_keys(lines));
         }
         funnelled(self.format, self.funnel, lines, |keys| Ok(self.contains_keys(&keys)))
+    }
+
+    /// Returns whether a key is neither inserted nor found, as in the original program: DataSketches
+    /// ignores the empty text, but not the empty array of bytes.
+    fn ignores(&self, key: &[u8]) -> bool {
+        key.is_empty() && self.format == Format::DataSketches && self.funnel == Funnel::Utf8
+    }
+
+    /// Returns whether the original program would ignore one of these keys.
+    fn ignores_one_of<B: Batch + ?Sized>(&self, keys: &B) -> bool {
+        self.ignores(b"") && (0..keys.len()).any(|i| keys.with_bytes(i, <[u8]>::is_empty))
     }
 
     fn insert_keys<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<Answers> {

@@ -17,7 +17,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Funnel {
-    /// The bytes of the line, which are text in UTF-8: strings.
+    /// The bytes of the line, which are text in UTF-8: strings. DataSketches ignores the empty one.
     #[default]
     Utf8,
     /// The UTF-16 code units of the line, little-endian: Guava's `unencodedCharsFunnel`.
@@ -51,8 +51,19 @@ impl Funnel {
         matches!(self, Funnel::Utf8 | Funnel::Bytes)
     }
 
-    /// Returns the funnel for a format, or explains why it cannot be used or is missing.
-    pub(super) fn for_format(format: Format, funnel: Option<Funnel>) -> Result<Funnel> {
+    /// Returns the funnel to use with a format: the one that is given, or UTF-8.
+    ///
+    /// ```
+    /// use umbel::foreign::{Format, Funnel};
+    /// assert_eq!(Funnel::for_format(Format::Spark, None)?, Funnel::Utf8);
+    /// assert!(Funnel::for_format(Format::Dcso, Some(Funnel::Long)).is_err());
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If the format has no such keys, or is Guava's and none is given.
+    pub fn for_format(format: Format, funnel: Option<Funnel>) -> Result<Funnel> {
         let Some(funnel) = funnel else {
             return match format {
                 Format::Guava => Err(Error::parameter(

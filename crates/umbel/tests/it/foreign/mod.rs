@@ -15,7 +15,13 @@ fn filter(format: Format, keys: u64, rate: f64) -> ForeignFilter {
 
 /// Options that suit a format.
 fn options(format: Format) -> Options {
-    Options { funnel: (format == Format::Guava).then_some(Funnel::Utf8), ..Options::default() }
+    let funnel = match format {
+        Format::Guava => Some(Funnel::Utf8),
+        // As text, the empty key would not be inserted.
+        Format::DataSketches => Some(Funnel::Bytes),
+        _ => None,
+    };
+    Options { funnel, ..Options::default() }
 }
 
 /// The facts that go with a file.
