@@ -11,6 +11,8 @@ import struct
 
 M64 = 2**64 - 1
 SEED = 0xC6A4A7935BD1E995
+# As RedisBloom has them: these decimals are not the nearest to ln 2 and its square.
+LN_2, LN_2_SQUARED = 0.693147180559945, 0.480453013918201
 NO_ROUNDING, FORCE_64, NO_SCALING = 1, 4, 8
 
 
@@ -32,8 +34,8 @@ def murmur64a(data, seed):
 class Link:
     def __init__(self, keys, rate):
         self.capacity, self.rate, self.used = keys, rate, 0
-        self.bits_per_key = -math.log(rate) / math.log(2) ** 2
-        self.hashes = math.ceil(math.log(2) * self.bits_per_key)
+        self.bits_per_key = -math.log(rate) / LN_2_SQUARED
+        self.hashes = math.ceil(LN_2 * self.bits_per_key)
         self.bits = math.ceil(int(keys * self.bits_per_key) / 64) * 64
         self.memory = bytearray(self.bits // 8)
 

@@ -4,7 +4,9 @@
 mod answers;
 mod bad_files;
 mod files;
+mod golden;
 mod naive;
+mod originals;
 
 use umbel::foreign::{ForeignFilter, Format, Funnel, Given, Options};
 
