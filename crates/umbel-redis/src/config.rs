@@ -1,8 +1,8 @@
 //! The arguments that the module is loaded with: a secret, limits, and the defaults of new filters.
 //!
 //! The secret of a key file does not leave the server: values that it hashes are written with its
-//! tag, and whoever reads them needs the same file. A random secret, and one that a client has
-//! chosen with `SEED`, is written with the value, which could not be read otherwise.
+//! tag, and another server needs the same file to read them. A random secret, and one that a client
+//! has chosen with `SEED`, is written with the value, which could not be read otherwise.
 //!
 //! ```text
 //! loadmodule /path/libumbel_redis.so KEY-FILE /etc/umbel.key MAX-KEY-BYTES 1073741824
@@ -15,15 +15,19 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use umbel::Hasher;
 use umbel::hash::{HashId, KeyRing, Strength};
+use umbel::internals::secret::Secret;
+
+/// The secret of a keyed hash.
+pub type HashSecret = Secret<[u8; 16]>;
 
 /// The settings of the module.
 #[derive(Debug)]
 pub struct Config {
     /// The hash secret of new filters: from the first key file, or random and different after every
     /// start.
-    secret: [u8; 16],
+    secret: HashSecret,
     /// The secrets of all key files.
-    key_files: Vec<[u8; 16]>,
+    key_files: Vec<HashSecret>,
     /// The largest size of a value, in bytes.
     pub max_key_bytes: u64,
     /// The largest size of an item that a value stores, in bytes.
@@ -42,11 +46,11 @@ static CONFIG: OnceLock<Config> = OnceLock::new();
 
 /// Returns the settings of the module.
 pub fn get() -> &'static Config {
-    CONFIG.get_or_init(|| Config::new([0; 16]))
+    CONFIG.get_or_init(|| Config::new(Secret([0; 16])))
 }
 
 impl Config {
-    fn new(secret: [u8; 16]) -> Config {
+    fn new(secret: HashSecret) -> Config {
         Config {
             secret,
             key_files: Vec::new(),
@@ -62,7 +66,7 @@ impl Config {
 
 /// Parses the arguments of the module, which are pairs of a name and a value.
 pub fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
-    let mut config = Config::new(random());
+    let mut config = Config::new(Secret(random()));
     let (pairs, rest) = arguments.as_chunks::<2>();
     if let [name, ..] = rest {
         return Err(Error::NoValue { name: printable(name) });
@@ -139,7 +143,7 @@ pub fn parse_number_and_unit(text: &[u8]) -> Option<(u64, String)> {
 }
 
 /// Reads the secret in a file that `umbel key new --hash keyed` has written.
-pub(crate) fn read_secret(path: &str) -> Result<[u8; 16]> {
+pub(crate) fn read_secret(path: &str) -> Result<HashSecret> {
     let failed = |source| Error::KeyFile { path: path.to_owned(), source };
     let text = std::fs::read_to_string(path).map_err(failed)?;
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -154,7 +158,7 @@ pub(crate) fn read_secret(path: &str) -> Result<[u8; 16]> {
 const TAG: &[u8] = b"tag:";
 
 /// Parses the argument of the option `SEED`: a secret, or the tag of one that this server has.
-pub fn next_secret(arguments: &mut Arguments<'_>) -> Result<[u8; 16], Failure> {
+pub fn next_secret(arguments: &mut Arguments<'_>) -> Result<HashSecret, Failure> {
     let text = arguments.next().map(Text::bytes).unwrap_or_default();
     let bad = || Failure::new("bad seed: it should be 32 hexadecimal digits, or `tag:` and 16");
     match text.strip_prefix(TAG) {
@@ -168,20 +172,20 @@ pub fn next_secret(arguments: &mut Arguments<'_>) -> Result<[u8; 16], Failure> {
 
 /// Returns the argument of the option `SEED` for a secret. That of a key file is named by its tag,
 /// since replicas and append-only files do not contain it.
-pub fn seed_argument(secret: &[u8; 16]) -> String {
+pub fn seed_argument(secret: &HashSecret) -> String {
     match get().key_files.contains(secret) {
         true => format!("tag:{:016x}", id_of(secret).value),
-        false => umbel::internals::hex::encode(secret),
+        false => umbel::internals::hex::encode(&secret.0),
     }
 }
 
 /// Returns the strength of a keyed hash and the tag of its secret.
-fn id_of(secret: &[u8; 16]) -> HashId {
-    Hasher::keyed(*secret).id()
+fn id_of(secret: &HashSecret) -> HashId {
+    Hasher::keyed(secret.0).id()
 }
 
 /// Returns the secret of a key file with this tag.
-fn secret_with_tag(tag: u64) -> umbel::Result<[u8; 16]> {
+fn secret_with_tag(tag: u64) -> umbel::Result<HashSecret> {
     let id = HashId { strength: Strength::Keyed, value: tag };
     let secret = get().key_files.iter().find(|secret| id_of(secret) == id);
     secret.copied().ok_or(umbel::Error::MissingKey { path: PathBuf::new(), id })
@@ -194,16 +198,16 @@ pub fn embeds(id: HashId) -> bool {
 }
 
 /// Parses a secret of 32 hexadecimal digits.
-fn secret_from_hex(text: &[u8]) -> Option<[u8; 16]> {
-    umbel::internals::hex::decode_array(text)
+fn secret_from_hex(text: &[u8]) -> Option<HashSecret> {
+    umbel::internals::hex::decode_array(text).map(Secret)
 }
 
 /// Returns a secret as the numbers that the streams of sketches and lists store: two, or one that is
 /// the tag of a key file's secret.
-pub fn secret_to_numbers(secret: &[u8; 16]) -> Vec<u64> {
+pub fn secret_to_numbers(secret: &HashSecret) -> Vec<u64> {
     let id = id_of(secret);
     match embeds(id) {
-        true => secret.as_chunks().0.iter().map(|half| u64::from_le_bytes(*half)).collect(),
+        true => secret.0.as_chunks().0.iter().map(|half| u64::from_le_bytes(*half)).collect(),
         false => vec![id.value],
     }
 }
@@ -213,23 +217,23 @@ pub fn secret_to_numbers(secret: &[u8; 16]) -> Vec<u64> {
 /// # Errors
 ///
 /// If it is that of a key file that this server does not have.
-pub fn secret_from_numbers(numbers: &[u64]) -> Result<[u8; 16]> {
+pub fn secret_from_numbers(numbers: &[u64]) -> Result<HashSecret> {
     match *numbers {
-        [low, high] => Ok((u128::from(high) << 64 | u128::from(low)).to_le_bytes()),
+        [low, high] => Ok(Secret((u128::from(high) << 64 | u128::from(low)).to_le_bytes())),
         [tag] => Ok(secret_with_tag(tag)?),
         _ => Err(Error::CONTRADICTORY),
     }
 }
 
 /// Returns the hash secret of new filters.
-pub fn secret() -> [u8; 16] {
+pub fn secret() -> HashSecret {
     get().secret
 }
 
 /// Returns the secrets for filters that arrive without their own.
 pub fn ring() -> KeyRing {
     let secrets = get().key_files.iter().copied().chain([secret()]);
-    secrets.map(Hasher::keyed).collect()
+    secrets.map(|secret| Hasher::keyed(secret.0)).collect()
 }
 
 /// Limits the growth of a value of this size to the maximum size of a key, as long as the returned
@@ -259,4 +263,23 @@ pub fn check_item(item: &[u8]) -> Result<(), Failure> {
         return Err(Failure::new(text));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bloom::BloomDesign;
+    use crate::cuckoo::CuckooDesign;
+    use crate::top::TopDesign;
+
+    #[test]
+    fn no_debug_output_shows_the_secret() {
+        let secret = Secret([197; 16]);
+        let config = Config { key_files: vec![secret], ..Config::new(secret) };
+        let bloom = BloomDesign { rate: 0.01, capacity: 100, expansion: 2, secret };
+        let cuckoo = CuckooDesign { capacity: 100, slots: 2, kicks: 20, expansion: 1, bits: 8, secret };
+        let top = TopDesign { k: 1, width: 1, depth: 1, decay: 0.5, secret };
+        let shown = format!("{config:?} {bloom:?} {cuckoo:?} {top:?}");
+        assert!(!shown.contains("197") && !shown.to_lowercase().contains("c5c5"), "{shown}");
+    }
 }

@@ -240,6 +240,7 @@ pub mod internals {
     pub mod hex;
     #[cfg(all(unix, feature = "files", feature = "secrets"))]
     pub mod key_file;
+    pub mod secret;
     pub mod sync;
 
     pub use crate::algebra::Algebra;

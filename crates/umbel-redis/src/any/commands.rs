@@ -50,7 +50,7 @@ pub fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply>
         _ => capacity.to_string(),
     };
     let generations = aging.generations.to_string();
-    let hasher = if fast { Hasher::default() } else { Hasher::keyed(secret) };
+    let hasher = if fast { Hasher::default() } else { Hasher::keyed(secret.0) };
     let spec = Spec::new(capacity, rate)?.with_hasher(hasher).with_options(options);
     if OpenFilter::open(context, key)?.is_some() {
         return Err(Failure::new("item exists"));

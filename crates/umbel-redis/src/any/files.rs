@@ -49,7 +49,7 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     };
     arguments.expect_end()?;
     let mut ring = config::ring();
-    ring.insert(Hasher::keyed(secret));
+    ring.insert(Hasher::keyed(secret.0));
     let progress = match OpenFilter::open(context, key)? {
         Some(OpenFilter::Any(entry)) => entry.file_progress()?,
         Some(_) => return Err(Failure::new("item exists")),

@@ -1,7 +1,7 @@
 //! The `BF.*` commands, compatible with the clients of RedisBloom; the option `SEED` is new.
 
 use super::{Bloom, BloomDesign, MAX_EXPANSION};
-use crate::config::next_secret;
+use crate::config::{HashSecret, next_secret};
 use crate::family::{self, Options};
 use crate::persist::Entry;
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text};
@@ -40,7 +40,7 @@ pub struct BloomOptions {
     capacity: Option<u64>,
     expansion: Option<u32>,
     nonscaling: bool,
-    secret: Option<[u8; 16]>,
+    secret: Option<HashSecret>,
 }
 
 impl Options for BloomOptions {

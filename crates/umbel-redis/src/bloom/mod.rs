@@ -4,7 +4,7 @@
 
 pub mod commands;
 
-use crate::config::{self, seed_argument};
+use crate::config::{self, HashSecret, seed_argument};
 use crate::error::{self, Error};
 use crate::family::Family;
 use crate::persist::Persist;
@@ -30,7 +30,7 @@ pub struct BloomDesign {
     /// The growth factor from one stage to the next; 0 for a filter of one stage.
     pub expansion: u32,
     /// The hash secret.
-    pub secret: [u8; 16],
+    pub secret: HashSecret,
 }
 
 impl Default for BloomDesign {
@@ -173,7 +173,7 @@ impl Family for Bloom {
         options.scalable.growth = expansion.max(1);
         // A server has many keys, and most filters are small.
         options.scalable.stage = Stage::Compact;
-        let spec = Spec::new(capacity, rate)?.with_hasher(Hasher::keyed(secret)).with_options(options);
+        let spec = Spec::new(capacity, rate)?.with_hasher(Hasher::keyed(secret.0)).with_options(options);
         // The library builds a standard filter in place of a small blocked one, whose rate would
         // depend on its keys.
         let kind = if expansion == 0 { Kind::Blocked } else { Kind::Scalable };

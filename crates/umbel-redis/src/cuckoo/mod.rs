@@ -12,7 +12,7 @@
 
 pub mod commands;
 
-use crate::config::{self, seed_argument};
+use crate::config::{self, HashSecret, seed_argument};
 use crate::error::{self, Error};
 use crate::family::Family;
 use crate::persist::Persist;
@@ -58,7 +58,7 @@ pub struct CuckooDesign {
     /// The number of bits in a fingerprint.
     pub bits: u32,
     /// The hash secret.
-    pub secret: [u8; 16],
+    pub secret: HashSecret,
 }
 
 impl Default for CuckooDesign {
@@ -360,7 +360,7 @@ impl Family for CuckooChain {
         let CuckooDesign { capacity, slots, kicks, expansion, bits, secret } = *design;
         let table = table(capacity, slots, bits)?;
         config::check_memory(64 * table.lines())?;
-        let first = Cuckoo::with_table(table, Hasher::keyed(secret))?;
+        let first = Cuckoo::with_table(table, Hasher::keyed(secret.0))?;
         Ok(CuckooChain { levels: vec![vec![first]], kicks, expansion, deleted: 0 })
     }
 

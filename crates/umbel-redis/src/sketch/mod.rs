@@ -5,7 +5,7 @@
 
 pub mod commands;
 
-use crate::config;
+use crate::config::{self, HashSecret};
 use crate::error::{self, Error};
 use crate::persist::{self, Persist};
 use crate::server::{Failure, Result, TypeHandle};
@@ -23,7 +23,7 @@ pub const MAX_DEPTH: u32 = 256;
 #[derive(Debug)]
 pub struct Sketch {
     counts: CountMin,
-    secret: [u8; 16],
+    secret: HashSecret,
 }
 
 impl Sketch {
@@ -32,12 +32,15 @@ impl Sketch {
     /// # Errors
     ///
     /// If the sketch is larger than a key may be, or there is not enough memory.
-    pub fn new(width: u64, depth: u32, secret: [u8; 16]) -> Result<Sketch> {
+    pub fn new(width: u64, depth: u32, secret: HashSecret) -> Result<Sketch> {
         let lines =
             counter_lines(width, depth).ok_or_else(|| Failure::new("CMS: the sketch is too large"))?;
         config::check_memory(lines.saturating_mul(LINE_BYTES as u64))?;
         let counters = Words::zeroed(lines)?;
-        Ok(Sketch { counts: CountMin::from_parts(width, depth, Hasher::keyed(secret), 0, counters)?, secret })
+        Ok(Sketch {
+            counts: CountMin::from_parts(width, depth, Hasher::keyed(secret.0), 0, counters)?,
+            secret,
+        })
     }
 }
 
@@ -84,7 +87,7 @@ impl Persist for Sketch {
         }
         let secret = config::secret_from_numbers(secret)?;
         let counters = persist::words_from_bytes(extra)?;
-        let counts = CountMin::from_parts(width, depth, Hasher::keyed(secret), total, counters);
+        let counts = CountMin::from_parts(width, depth, Hasher::keyed(secret.0), total, counters);
         Ok(Sketch { counts: counts.map_err(|_| Error::CONTRADICTORY)?, secret })
     }
 

@@ -5,7 +5,7 @@
 
 pub mod commands;
 
-use crate::config;
+use crate::config::{self, HashSecret};
 use crate::error::{self, Error};
 use crate::persist::{self, Persist};
 use crate::server::memory::Charge;
@@ -30,7 +30,7 @@ pub struct TopDesign {
     pub depth: u32,
     /// The base of the probability with which another item lowers a count.
     pub decay: f64,
-    pub secret: [u8; 16],
+    pub secret: HashSecret,
 }
 
 impl TopDesign {
@@ -58,7 +58,7 @@ pub const MAX_K: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Top {
     list: TopK,
-    secret: [u8; 16],
+    secret: HashSecret,
     /// The bytes of the places and of their items.
     charge: Charge,
 }
@@ -71,11 +71,11 @@ impl Top {
     /// If the list is larger than a key may be, or there is not enough memory.
     pub fn new(design: TopDesign) -> Result<Top> {
         config::check_memory(design.bytes())?;
-        let list = design.builder().build_with_hasher(Hasher::keyed(design.secret))?;
+        let list = design.builder().build_with_hasher(Hasher::keyed(design.secret.0))?;
         Ok(Top::with_list(list, design.secret)?)
     }
 
-    fn with_list(list: TopK, secret: [u8; 16]) -> umbel::Result<Top> {
+    fn with_list(list: TopK, secret: HashSecret) -> umbel::Result<Top> {
         let mut top = Top { list, secret, charge: Charge::default() };
         let bytes = top.place_bytes();
         match top.charge.set(bytes) {
@@ -172,7 +172,7 @@ impl Persist for Top {
             return Err(Error::CONTRADICTORY);
         }
         let cells = persist::words_from_bytes(cells)?;
-        let list = TopK::from_parts(design.builder(), Hasher::keyed(secret), draws, cells, heap);
+        let list = TopK::from_parts(design.builder(), Hasher::keyed(secret.0), draws, cells, heap);
         Ok(Top::with_list(list.map_err(|_| Error::CONTRADICTORY)?, secret)?)
     }
 

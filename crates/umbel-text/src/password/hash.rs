@@ -51,8 +51,8 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// The hash of a password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The hash of a password, whose debug output shows only the algorithm.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PasswordHash {
     /// SHA-1.
     Sha1([u8; 20]),
@@ -84,6 +84,12 @@ impl PasswordHash {
             PasswordHash::Sha1(bytes) => bytes,
             PasswordHash::Ntlm(bytes) => bytes,
         }
+    }
+}
+
+impl fmt::Debug for PasswordHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PasswordHash({})", self.algorithm())
     }
 }
 
@@ -120,4 +126,21 @@ pub fn ntlm(password: &[u8]) -> Zeroizing<[u8; 16]> {
         Err(_) => utf16.extend(password.iter().flat_map(|byte| u16::from(*byte).to_le_bytes())),
     }
     Zeroizing::new(Md4::digest(&utf16[..]).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::password::{Prefix, Pwned, scan};
+
+    #[test]
+    fn no_debug_output_shows_the_hash_of_a_password() {
+        let line = b"5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:9659365";
+        let pwned = Pwned::parse(line).unwrap();
+        let suffixes = scan(&line[..], Prefix::from_hash(&pwned.hash)).unwrap();
+        assert_eq!(suffixes.len(), 1);
+        for shown in [format!("{pwned:?}"), format!("{suffixes:?}")] {
+            // The same bytes in hexadecimal and as numbers.
+            assert!(!shown.to_uppercase().contains("E4C9") && !shown.contains("228, 201"), "{shown}");
+        }
+    }
 }

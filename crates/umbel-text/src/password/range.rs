@@ -14,6 +14,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use umbel::internals::hex;
+use umbel::internals::secret::Secret;
 
 /// The part of a hash that a client sends: its first five digits.
 ///
@@ -58,19 +59,19 @@ impl fmt::Display for Prefix {
 /// number of times the password was found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suffix {
-    digits: String,
+    digits: Secret<String>,
     /// The number of times the password was found, or 1 in a list without counts.
     pub count: u64,
 }
 
 impl Suffix {
     fn from_line(line: &Pwned) -> Suffix {
-        Suffix { digits: suffix(&line.hash), count: line.count.unwrap_or(1) }
+        Suffix { digits: Secret(suffix(&line.hash)), count: line.count.unwrap_or(1) }
     }
 
     /// Returns whether a hash ends with these digits.
     pub fn is_of(&self, hash: &PasswordHash) -> bool {
-        self.digits == suffix(hash)
+        self.digits.0 == suffix(hash)
     }
 }
 
@@ -80,7 +81,7 @@ fn suffix(hash: &PasswordHash) -> String {
 
 impl fmt::Display for Suffix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.digits, self.count)
+        write!(f, "{}:{}", self.digits.0, self.count)
     }
 }
 

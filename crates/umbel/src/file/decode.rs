@@ -1,7 +1,8 @@
 //! Decodes a filter from bytes.
 
-use super::header::{ChunkSums, Header, PREAMBLE, Secret, Section, StoredHash};
+use super::header::{ChunkSums, Header, PREAMBLE, Section, StoredHash};
 use super::{FormatError, Meta, Options, ReadOnly};
+use crate::internals::secret::Secret;
 use crate::literature::{Family, Literature, Scheme};
 use crate::memory::{LINE_BYTES, Words};
 use crate::structure::{BITS, Head, Parts, small};
@@ -347,11 +348,11 @@ fn find_hasher(header: &Header, id: HashId, ring: &KeyRing) -> Result<Hasher> {
 }
 
 #[cfg(feature = "secrets")]
-fn keyed(secret: Secret) -> Result<Hasher> {
+fn keyed(secret: Secret<[u8; 16]>) -> Result<Hasher> {
     Ok(Hasher::keyed(secret.0))
 }
 
 #[cfg(not(feature = "secrets"))]
-fn keyed(_: Secret) -> Result<Hasher> {
+fn keyed(_: Secret<[u8; 16]>) -> Result<Hasher> {
     Err(Error::parameter("hash", crate::Strength::Keyed, "the Cargo feature `secrets` of crate `umbel`"))
 }

@@ -1,11 +1,12 @@
 //! Encodes a filter into bytes, and writes files completely or not at all.
 
-use super::header::{ChunkSums, Header, Secret, StoredHash};
+use super::header::{ChunkSums, Header, StoredHash};
 use super::{FormatError, Options};
 #[cfg(feature = "files")]
 use super::{Placing, part::Part};
 #[cfg(feature = "secrets")]
 use crate::hash::Function;
+use crate::internals::secret::Secret;
 use crate::literature::Literature;
 use crate::structure::{BITS, Body};
 use crate::{Error, Hasher, Kind, Result, Stored, Structure};
@@ -290,7 +291,7 @@ impl<'a> Encoder<'a> {
 }
 
 /// Returns the secret if it may be written into a file.
-fn embeddable(hasher: &Hasher) -> Result<Secret> {
+fn embeddable(hasher: &Hasher) -> Result<Secret<[u8; 16]>> {
     match hasher.0 {
         #[cfg(feature = "secrets")]
         Function::Keyed { key, .. } => Ok(Secret(key)),

@@ -2,6 +2,7 @@
 
 use super::decode::part;
 use super::{FormatError, Meta};
+use crate::internals::secret::Secret;
 use crate::{Design, Error, HashId, Kind, Result, Strength};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
@@ -45,22 +46,12 @@ pub(super) struct Header {
     pub inserted: Option<u64>,
     pub params: Vec<u64>,
     pub sections: Vec<Section>,
-    pub embedded_key: Option<Secret>,
+    pub embedded_key: Option<Secret<[u8; 16]>>,
     pub meta: Meta,
     pub header_len: u64,
     pub file_len: u64,
     pub chunk_log2: u32,
     pub sums: Vec<u64>,
-}
-
-/// A secret on its way to or from a file; debug output does not show it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Secret(pub [u8; 16]);
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret(..)")
-    }
 }
 
 /// The hash as it is stored in a file.
