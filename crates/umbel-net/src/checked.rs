@@ -2,19 +2,16 @@
 //! checksum is known to match, so that a sparse file, whose length costs nothing, takes no memory.
 
 use crate::{Error, Result};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 use umbel::file::FormatError;
 use umbel::file::fields::read_with_sum;
+use umbel::internals::regular_file;
 
-/// Opens a regular file. Refuses pipes, since opening one would block until a writer appears.
+/// Opens a regular file.
 pub(crate) fn open(path: &Path) -> Result<File> {
-    let failed = Error::io(path, "read");
-    if !fs::metadata(path).map_err(&failed)?.is_file() {
-        return Err(failed(io::Error::other("it is not a regular file")));
-    }
-    File::open(path).map_err(failed)
+    regular_file::open(path).map_err(Error::io(path, "read"))
 }
 
 /// Returns at most the first `count` bytes of a file, and its length.

@@ -240,8 +240,10 @@ pub mod internals {
     pub mod hex;
     #[cfg(all(unix, feature = "files", feature = "secrets"))]
     pub mod key_file;
+    pub mod regular_file;
     pub mod secret;
     pub mod sync;
+    pub mod text;
 
     pub use crate::algebra::Algebra;
     pub use crate::arch::Level;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use umbel::internals::sync::lock;
+use umbel::internals::text::is_control;
 
 /// Receives the lines of the log.
 pub type LogSink = Arc<dyn Fn(&str) + Send + Sync>;
@@ -50,9 +51,7 @@ const MAX_LINE_CHARS: usize = 500;
 /// Truncates a line and replaces control characters and those that change the direction of text,
 /// since text from clients and origins must not end a line or control a terminal.
 pub(super) fn printable(line: &str) -> String {
-    let is_harmful =
-        |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    line.chars().take(MAX_LINE_CHARS).map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect()
+    line.chars().take(MAX_LINE_CHARS).map(|c| if is_control(c) { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -9,13 +9,13 @@ use crate::args::{headings, number};
 use crate::report::printable;
 use crate::system::locks::{LockHolder, lock_holder};
 use crate::terminal::output;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, IsTerminal};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
-use umbel::internals::file_lock::{FileLockKind, lock_within};
+use std::time::Duration;
+use umbel::internals::file_lock::{FileLockKind, lock_current, lock_within};
+use umbel::internals::regular_file;
 
 /// The option `--wait`.
 #[derive(clap::Args, Clone, Copy, Debug)]
@@ -32,10 +32,6 @@ pub struct LockArgs {
 }
 
 /// An exclusive lock on a file, which is held until it is dropped.
-///
-/// Filters are replaced, not overwritten. If another process has replaced the file while this one
-/// waited, the lock on the new file is acquired instead. No lock file is needed, and none is left
-/// behind.
 pub struct FileLock(File);
 
 impl FileLock {
@@ -62,30 +58,16 @@ impl LockArgs {
     /// Waits for the lock on a file.
     pub fn lock(self, path: &Path) -> Result<FileLock> {
         let failed = |doing: &str| format!("cannot {doing} {}", path.display());
-        let start = Instant::now();
-        loop {
+        let open = || {
             let found = fs::metadata(path).with_context(|| failed("open"))?;
-            if !found.is_file() {
-                bail!(
-                    "cannot read {}: it is {}",
-                    path.display(),
-                    if found.is_dir() { "a directory" } else { "not a regular file" }
-                );
-            }
-            let file = File::open(path).with_context(|| failed("open"))?;
-            self.wait(path, |wait| {
-                match lock_within(&file, FileLockKind::Exclusive, wait.saturating_sub(start.elapsed())) {
-                    Ok(()) => Ok(Some(())),
-                    Err(TryLockError::WouldBlock) => Ok(None),
-                    Err(TryLockError::Error(error)) => Err(error).with_context(|| failed("lock")),
-                }
-            })?;
-            let (locked, named) = (file.metadata(), fs::metadata(path));
-            let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-            if locked.map(identity).ok() == named.map(identity).ok() {
-                return Ok(FileLock(file));
-            }
-        }
+            regular_file::check(&found).with_context(|| failed("read"))?;
+            regular_file::open(path).with_context(|| failed("open"))
+        };
+        self.wait(path, |wait| match lock_current(path, FileLockKind::Exclusive, wait, open)? {
+            Ok(file) => Ok(Some(FileLock(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error).with_context(|| failed("lock")),
+        })
     }
 
     /// Calls `try_for` without waiting, and if it returns `None`, since another process holds the

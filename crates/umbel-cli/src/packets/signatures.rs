@@ -9,6 +9,7 @@ use bstr::ByteSlice;
 use std::borrow::Cow;
 use std::path::Path;
 use umbel::internals::hex;
+use umbel::internals::text::is_control;
 use umbel_net::signatures::{MAX_LENGTH, Scanner, Settings};
 
 /// Reads the signatures of a file, one in each line, into a scanner. Empty lines are ignored.
@@ -51,7 +52,7 @@ pub fn read(path: &Path, in_hex: bool) -> Result<Scanner> {
 
 /// Appends a signature, as text if all of it is printable.
 pub fn print(signature: &[u8], in_hex: bool, out: &mut Vec<u8>) {
-    let printable = || signature.to_str().is_ok_and(|text| !text.contains(char::is_control));
+    let printable = || signature.to_str().is_ok_and(|text| !text.contains(is_control));
     if in_hex {
         out.extend_from_slice(hex::encode(signature).as_bytes());
     } else if printable() {

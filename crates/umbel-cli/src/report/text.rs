@@ -3,6 +3,7 @@
 use bstr::ByteSlice;
 use indicatif::HumanBytes;
 use std::borrow::Cow;
+use umbel::internals::text::is_control;
 
 /// Returns foreign text in a form that is safe to print and not too long: [`escaped`] and
 /// [`truncated`].
@@ -15,7 +16,7 @@ pub fn printable(text: impl AsRef<[u8]>) -> String {
 pub fn escaped(text: impl AsRef<[u8]>) -> String {
     let text = text.as_ref();
     match text.to_str() {
-        Ok(text) if !text.contains(char::is_control) => text.to_owned(),
+        Ok(text) if !text.contains(is_control) => text.to_owned(),
         _ => format!("{:?}", text.as_bstr()),
     }
 }

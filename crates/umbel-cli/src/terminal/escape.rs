@@ -8,15 +8,12 @@
 
 use std::borrow::Cow;
 use std::io::Write;
+use umbel::internals::text::is_control;
 
-/// Returns whether a character could control a terminal or reorder the text around it.
+/// Returns whether a character is shown instead of obeyed: every control character except ends of
+/// lines and tabs.
 pub fn is_unsafe(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        // Embeddings, overrides and isolates of directions; separators of lines and paragraphs.
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}' => true,
-        c => c.is_control(),
-    }
+    is_control(c) && !matches!(c, '\n' | '\t')
 }
 
 /// Returns text with its unsafe characters shown.

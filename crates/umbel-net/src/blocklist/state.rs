@@ -44,13 +44,15 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use umbel::AnyFilter;
 use umbel::aging::{Timestamp, Window};
 use umbel::any::Stored;
 use umbel::file::fields::{Fields, sum};
 use umbel::file::{self, FormatError, Placing};
 use umbel::hash::KeyRing;
+use umbel::internals::file_lock::{FileLockKind, lock_current};
+use umbel::internals::regular_file;
 
 const MAGIC: &[u8; 8] = b"UMBELBLK";
 const VERSION: u32 = 1;
@@ -275,26 +277,13 @@ impl Keeper {
     /// Fails if another process still holds the lock then, or the file cannot be opened.
     pub fn new(path: impl Into<PathBuf>, patience: Duration) -> Result<Keeper> {
         let path = path.into();
-        let start = Instant::now();
-        loop {
-            let file = match File::open(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Ok(Keeper { path, file: None });
-                }
-                file => file.map_err(Error::io(&path, "open"))?,
-            };
-            match file.try_lock() {
-                // If the name does not match, the file was replaced in the meantime.
-                Ok(()) if is_named(&file, &path) => return Ok(Keeper { path, file: Some(file) }),
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) if start.elapsed() < patience => {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                Err(TryLockError::WouldBlock) => {
-                    return Err(Error::Locked { path });
-                }
-                Err(TryLockError::Error(error)) => return Err(Error::io(&path, "lock")(error)),
-            }
+        let open = || regular_file::open(&path);
+        match lock_current(&path, FileLockKind::Exclusive, patience, open) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Keeper { path, file: None }),
+            Err(error) => Err(Error::io(&path, "open")(error)),
+            Ok(Ok(file)) => Ok(Keeper { path, file: Some(file) }),
+            Ok(Err(TryLockError::WouldBlock)) => Err(Error::Locked { path }),
+            Ok(Err(TryLockError::Error(error))) => Err(Error::io(&path, "lock")(error)),
         }
     }
 
@@ -321,21 +310,5 @@ impl Keeper {
     pub fn save(&mut self, list: &Blocklist) -> Result<()> {
         self.file = Some(write(&self.path, list, self.file.is_some())?);
         Ok(())
-    }
-}
-
-/// Returns whether a path still refers to a file that was opened by it.
-fn is_named(file: &File, path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
-        file.metadata().map(identity).ok() == path.metadata().map(identity).ok()
-    }
-    // On other systems an open file cannot be replaced.
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        path.exists()
     }
 }

@@ -2,10 +2,11 @@
 
 use super::{Change, Lookup};
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use umbel::file::{Placing, save_bytes};
+use umbel::internals::regular_file;
 
 /// The files of a folder, under their names. Subfolders are not searched.
 ///
@@ -55,7 +56,9 @@ impl Lookup for Files {
     type Version = SystemTime;
 
     fn get(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        absent(fs::read(self.path(name)?))
+        let mut contents = Vec::new();
+        let read = regular_file::open(&self.path(name)?).and_then(|mut file| file.read_to_end(&mut contents));
+        absent(read.map(|_| contents))
     }
 
     fn version(&mut self) -> io::Result<Option<SystemTime>> {

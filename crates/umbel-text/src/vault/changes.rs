@@ -13,13 +13,12 @@ use crate::content;
 use crate::{Error, Result};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashSet};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 use umbel::file::{self, Placing};
-use umbel::internals::file_lock::{FileLockKind, lock_within};
+use umbel::internals::file_lock::{FileLockKind, lock_current};
 use umbel::internals::sync::lock;
 
 /// The maximum length of a document's name: far longer than any path, and shorter than a sealed
@@ -76,19 +75,9 @@ impl Vault {
     /// opened, or files left behind by a killed process cannot be removed.
     pub fn changes(&self) -> Result<Changes<'_>> {
         let path = Vault::header_path(self.server().folder());
-        let identity = |found: io::Result<fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
-        loop {
-            let file = super::document::open_regular(&path)?;
-            match lock_within(&file, FileLockKind::Exclusive, LOCK_TIMEOUT) {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(Error::Locked { path }),
-                Err(TryLockError::Error(error)) => return Err(Error::io(&path, "lock")(error)),
-            }
-            // If another process has replaced the header meanwhile, its new file must be locked.
-            if identity(file.metadata()) == identity(fs::metadata(&path)) {
-                return self.changes_under(file);
-            }
-        }
+        let open = || super::document::open_regular(&path);
+        let locked = lock_current(&path, FileLockKind::Exclusive, LOCK_TIMEOUT, open)?;
+        self.changes_under(locked.map_err(Error::lock(&path))?)
     }
 
     /// Starts to change the vault under an exclusive lock on its header

@@ -14,6 +14,7 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use umbel::internals::regular_file;
 
 const MAGIC: &[u8; 8] = b"UMBELDOC";
 const VERSION: u32 = 1;
@@ -198,13 +199,12 @@ impl<'a, W: Write> Sealer<'a, W> {
     }
 }
 
-/// Opens a file of a vault. The server may have replaced it with anything, and opening a pipe would
-/// block forever.
+/// Opens a file of a vault. The server may have replaced it with anything.
 pub(super) fn open_regular(path: &Path) -> Result<File> {
     if !fs::metadata(path).map_err(Error::io(path, "open"))?.is_file() {
         return Err(Error::damaged(path, "it is not a regular file"));
     }
-    File::open(path).map_err(Error::io(path, "open"))
+    regular_file::open(path).map_err(Error::io(path, "open"))
 }
 
 /// A document in a vault, as the server sees it.

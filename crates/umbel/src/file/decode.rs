@@ -2,12 +2,12 @@
 
 use super::header::{ChunkSums, Header, PREAMBLE, Section, StoredHash};
 use super::{FormatError, Meta, Options, ReadOnly};
-use crate::internals::secret::Secret;
+use crate::internals::{regular_file, secret::Secret};
 use crate::literature::{Family, Literature, Scheme};
 use crate::memory::{LINE_BYTES, Words};
 use crate::structure::{BITS, Head, Parts, small};
 use crate::{Design, Error, HashId, Hasher, KeyRing, Kind, Result, Stored};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -173,24 +173,12 @@ pub(super) fn in_place() -> Result<()> {
 #[derive(Clone, Copy, Debug)]
 pub struct Aligned<T: ?Sized>(pub T);
 
-/// Rejects anything but a regular file.
-pub(super) fn regular(metadata: &Metadata) -> io::Result<()> {
-    match metadata {
-        metadata if metadata.is_file() => Ok(()),
-        metadata if metadata.is_dir() => {
-            Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"))
-        }
-        _ => Err(io::Error::other("it is not a regular file")),
-    }
-}
-
 /// Opens a regular file and returns it with its length.
 pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
     let examine = |source| Error::io(path, "examine", source);
-    // Check before opening: opening a pipe would wait for a writer.
     let metadata = std::fs::metadata(path).map_err(|source| Error::io(path, "open", source))?;
-    regular(&metadata).map_err(|source| Error::io(path, "read", source))?;
-    let file = File::open(path).map_err(|source| Error::io(path, "open", source))?;
+    regular_file::check(&metadata).map_err(|source| Error::io(path, "read", source))?;
+    let file = regular_file::open(path).map_err(|source| Error::io(path, "open", source))?;
     let len = file.metadata().map_err(examine)?.len();
     Ok((file, len))
 }

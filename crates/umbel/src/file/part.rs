@@ -2,7 +2,7 @@
 //! its target.
 
 use super::Placing;
-use super::decode::regular;
+use crate::internals::regular_file;
 use crate::{Error, Result};
 use std::fs::{self, File, Metadata, Permissions};
 use std::io;
@@ -49,7 +49,7 @@ impl Part {
             if create_new {
                 return Err(Error::io(path, "create", io::ErrorKind::AlreadyExists.into()));
             }
-            regular(before).map_err(failed("write to"))?;
+            regular_file::check(before).map_err(failed("write to"))?;
         }
         let target = match &before {
             Some(_) => fs::canonicalize(path).map_err(failed("find"))?,

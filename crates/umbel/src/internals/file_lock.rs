@@ -4,9 +4,10 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A kind of lock on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +63,56 @@ pub fn lock_within(file: &File, kind: FileLockKind, wait: Duration) -> Result<()
     }
 }
 
+/// Opens the file at a path and locks it, and waits at most this long for other processes to release
+/// it.
+///
+/// Files are replaced, not overwritten. If another process has replaced the file in the meantime, the
+/// new one is opened and locked instead. So no lock file is needed, and none is left behind.
+///
+/// # Errors
+///
+/// Returns the error of `open`. The inner result is that of [`lock_within`].
+pub fn lock_current<E>(
+    path: &Path,
+    kind: FileLockKind,
+    wait: Duration,
+    open: impl Fn() -> Result<File, E>,
+) -> Result<Result<File, TryLockError>, E> {
+    let start = Instant::now();
+    loop {
+        let file = open()?;
+        if let Err(error) = lock_within(&file, kind, wait.saturating_sub(start.elapsed())) {
+            return Ok(Err(error));
+        }
+        if is_named(&file, path) {
+            return Ok(Ok(file));
+        }
+        // A process that replaces the file without end must not keep this one busy.
+        if start.elapsed() > wait.max(MIN_REPLACING_TIME) {
+            return Ok(Err(TryLockError::WouldBlock));
+        }
+    }
+}
+
+/// The shortest time for which a file is opened again because it was replaced.
+const MIN_REPLACING_TIME: Duration = Duration::from_secs(1);
+
+/// Returns whether a path still leads to a file that was opened by it.
+fn is_named(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
+        file.metadata().map(identity).ok() == path.metadata().map(identity).ok()
+    }
+    // On other systems an open file cannot be replaced.
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        path.exists()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,5 +149,41 @@ mod tests {
         let files = [(); 2].map(|()| File::open(path.path()).unwrap());
         files.iter().for_each(|file| lock_within(file, Shared, Duration::ZERO).unwrap());
         assert!(would_block(lock_within(&files[0], Exclusive, Duration::ZERO)));
+    }
+
+    #[test]
+    fn a_file_that_replaced_another_is_locked_instead() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("now"), folder.path().join("next"));
+        std::fs::write(&path, "old").unwrap();
+        let current = |wait| lock_current(&path, Exclusive, wait, || File::open(&path)).unwrap();
+        let old = current(Duration::ZERO).unwrap();
+        assert!(matches!(current(Duration::ZERO), Err(TryLockError::WouldBlock)));
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| current(Duration::MAX).unwrap());
+            thread::sleep(Duration::from_millis(50));
+            std::fs::write(&other, "new").unwrap();
+            std::fs::rename(&other, &path).unwrap();
+            drop(old);
+            assert_eq!(io::read_to_string(waiting.join().unwrap()).unwrap(), "new");
+        });
+        std::fs::remove_file(&path).unwrap();
+        let error = lock_current(&path, Shared, Duration::ZERO, || File::open(&path)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_file_that_is_replaced_again_and_again_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("now");
+        let replace = || {
+            let file = tempfile::NamedTempFile::new_in(folder.path())?;
+            let opened = file.reopen()?;
+            file.persist(&path)?;
+            // The name belongs to the next file before this one is locked.
+            tempfile::NamedTempFile::new_in(folder.path())?.persist(&path)?;
+            io::Result::Ok(opened)
+        };
+        assert!(would_block(lock_current(&path, Exclusive, Duration::ZERO, replace).unwrap().map(drop)));
     }
 }

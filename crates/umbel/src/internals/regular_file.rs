@@ -1,0 +1,44 @@
+//! Opens regular files and nothing else: opening a pipe waits for its writer, and a device may never
+//! end. The path may have been chosen by an attacker, who can also change the file behind it.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+///
+/// Returns the system's error, or that of [`check`].
+pub fn open(path: &Path) -> io::Result<File> {
+    // Before opening, which has effects on some devices.
+    check(&fs::metadata(path)?)?;
+    let file = open_without_waiting(OpenOptions::new().read(true), path)?;
+    // The path may lead to another file by now.
+    check(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Fails if this is not a regular file.
+///
+/// # Errors
+///
+/// An error that describes what it is instead.
+pub fn check(metadata: &Metadata) -> io::Result<()> {
+    match metadata {
+        metadata if metadata.is_file() => Ok(()),
+        metadata if metadata.is_dir() => Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory")),
+        _ => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
+/// Opens a file, without waiting for the other end if it is a pipe.
+pub(super) fn open_without_waiting(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(all(unix, feature = "files"))]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(OFlags::union(OFlags::NONBLOCK, OFlags::NOCTTY).bits().cast_signed());
+    }
+    options.open(path)
+}
