@@ -11,11 +11,13 @@
 use crate::error::{Error, Result};
 use crate::server::memory::Budget;
 use crate::server::{Arguments, Failure, Loading, Text, memory, random};
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use umbel::Hasher;
 use umbel::hash::{HashId, KeyRing, Strength};
 use umbel::internals::secret::Secret;
+use umbel::internals::secret_file::SecretFile;
 
 /// The secret of a keyed hash.
 pub type HashSecret = Secret<[u8; 16]>;
@@ -142,10 +144,16 @@ pub fn parse_number_and_unit(text: &[u8]) -> Option<(u64, String)> {
     Some((number.parse().ok()?, unit.to_ascii_lowercase()))
 }
 
+/// The longest key file; more is not read.
+const MAX_KEY_FILE_BYTES: u64 = 1024;
+
 /// Reads the secret in a file that `umbel key new --hash keyed` has written.
 pub(crate) fn read_secret(path: &str) -> Result<HashSecret> {
     let failed = |source| Error::KeyFile { path: path.to_owned(), source };
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    // The arguments name it, but a pipe without a writer must not keep the server from starting.
+    let file = SecretFile::open(path.as_ref()).map_err(failed)?;
+    let mut text = String::new();
+    file.take(MAX_KEY_FILE_BYTES).read_to_string(&mut text).map_err(failed)?;
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let secret = match words[..] {
         ["umbel-key", "keyed", secret] => secret_from_hex(secret.as_bytes()),

@@ -130,6 +130,15 @@ pub enum Error {
         /// The cost that its header demands.
         cost: Cost,
     },
+    /// The slow hash of a filter of passwords takes more memory or time than the caller allows.
+    CostlyPasswords {
+        /// The memory in bytes.
+        memory: u64,
+        /// The number of passes over the memory.
+        passes: u32,
+        /// The memory in bytes that the caller has to allow.
+        required: u64,
+    },
     /// A document of the vault is missing, and its owner did not remove it.
     MissingDocument {
         /// The file.
@@ -323,6 +332,13 @@ impl fmt::Display for Error {
             }
             Error::WrongPassphrase { path } => {
                 write!(f, "this passphrase does not open {}: nothing was changed", path.display())
+            }
+            Error::CostlyPasswords { memory, passes, required } => {
+                let [memory, required] = [memory, required].map(|bytes| bytes.div_ceil(1 << 20));
+                write!(
+                    f,
+                    "its slow hash takes {memory} MiB of memory and {passes} passes over it for each password, more than is expected: if you made it so, allow it with --max-memory {required}MiB"
+                )
             }
             Error::CostlyVault { path, cost } => {
                 write!(

@@ -242,6 +242,8 @@ pub mod internals {
     pub mod key_file;
     pub mod regular_file;
     pub mod secret;
+    #[cfg(all(unix, feature = "files"))]
+    pub mod secret_file;
     pub mod sync;
     pub mod text;
 

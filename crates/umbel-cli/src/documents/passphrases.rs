@@ -5,11 +5,11 @@ use crate::args::{headings, number};
 use crate::input::{is_stdin, name, open_raw};
 use crate::terminal::{output, prompt};
 use anyhow::{Context, Result, anyhow, bail};
-use std::fs;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use umbel::file::{self, Placing};
-use umbel::internals::key_file;
+use umbel::internals::secret_file::SecretFile;
+use umbel::internals::{key_file, regular_file};
 use umbel_text::Error;
 use umbel_text::vault::{Passphrase, State, Vault};
 use zeroize::Zeroizing;
@@ -17,30 +17,50 @@ use zeroize::Zeroizing;
 /// The options for opening a vault.
 #[derive(clap::Args)]
 pub struct PassphraseArgs {
-    /// Read the passphrase from the first line of FILE, which may be a pipe or `-` for standard
-    /// input (default: prompt on the terminal)
+    /// Read the passphrase from the first line of FILE, which may be `-` for standard input, or a
+    /// pipe that brings it within a minute (default: prompt on the terminal)
     #[arg(long, value_name = "FILE", help_heading = headings::SECRETS)]
     passphrase_file: Option<PathBuf>,
 
-    /// Largest memory of the passphrase hash; with it, at most four passes over that much
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "256MiB",
-        value_parser = max_memory,
-        help_heading = headings::SECRETS
-    )]
-    max_memory: u32,
+    #[command(flatten)]
+    max_memory: HashMemoryArgs,
 
     /// Remember the state of the vault in FILE, and fail if the vault was set back to an earlier one
     #[arg(long, value_name = "FILE", help_heading = headings::SECRETS)]
     state_file: Option<PathBuf>,
 }
 
+/// The cost of a slow hash that a file may demand, since an attacker may have written it.
+#[derive(clap::Args)]
+pub struct HashMemoryArgs {
+    /// Largest memory of the slow hash; with it, at most four passes over that much
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "256MiB",
+        value_parser = number::bytes,
+        help_heading = headings::SECRETS
+    )]
+    max_memory: u64,
+}
+
+impl HashMemoryArgs {
+    /// Returns the limit in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.max_memory
+    }
+
+    fn kibibytes(&self) -> u32 {
+        u32::try_from(self.max_memory / 1024).unwrap_or(u32::MAX)
+    }
+}
+
 /// The length below which a new passphrase causes a warning.
 const MIN_PASSPHRASE_CHARS: usize = 12;
 /// The longest passphrase; a file is not read further.
 const MAX_PASSPHRASE_BYTES: usize = 4096;
+/// The longest state of a vault; a file is not read further.
+const MAX_STATE_BYTES: u64 = 1024;
 
 impl PassphraseArgs {
     /// Returns whether the passphrase is read from standard input.
@@ -50,17 +70,22 @@ impl PassphraseArgs {
 
     /// Opens the vault. Problems of the vault itself are reported before the prompt.
     pub fn open(&self, folder: &Path) -> Result<Vault> {
+        let vault = self.open_with(folder, &self.passphrase_file)?;
+        self.remember(&vault)?;
+        Ok(vault)
+    }
+
+    /// Opens a vault with the passphrase in this file, and does not remember its state.
+    pub fn open_with(&self, folder: &Path, passphrase_file: &Option<PathBuf>) -> Result<Vault> {
         let cost = Vault::header_of(folder).map_err(|error| explain_missing(error, folder))?.cost;
-        if cost.required_limit() > self.max_memory {
+        if cost.required_limit() > self.max_memory.kibibytes() {
             return Err(Error::CostlyVault { path: folder.to_owned(), cost }.into());
         }
-        let passphrase = match file_of(&self.passphrase_file) {
+        let passphrase = match file_of(passphrase_file) {
             Some(path) => read_passphrase(path)?,
             None => as_passphrase(prompt_secret(&format!("Passphrase of {}", folder.display()))?)?,
         };
-        let vault = Vault::open_costly(folder, &passphrase, self.max_memory)?;
-        self.remember(&vault)?;
-        Ok(vault)
+        Ok(Vault::open_costly(folder, &passphrase, self.max_memory.kibibytes())?)
     }
 
     /// Returns the passphrase of a new vault, which is prompted for twice.
@@ -78,7 +103,7 @@ impl PassphraseArgs {
         let Some(path) = &self.state_file else { return Ok(()) };
         let name = path.display();
         let state = vault.state()?;
-        match fs::read_to_string(path) {
+        match read_state(path) {
             Ok(text) => {
                 let before: State = text.parse().map_err(|_| {
                     anyhow!("{name} is not the state of a vault: give --state-file a name that is free")
@@ -106,6 +131,13 @@ impl PassphraseArgs {
     }
 }
 
+/// Reads a state file.
+fn read_state(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    regular_file::open(path)?.take(MAX_STATE_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 /// Returns the file or pipe with the passphrase; `None` if it is prompted for on the terminal.
 fn file_of(passphrase_file: &Option<PathBuf>) -> Option<&Path> {
     passphrase_file.as_deref().filter(|path| !is_stdin(path) || !io::stdin().is_terminal())
@@ -131,22 +163,28 @@ pub fn choose_passphrase(passphrase_file: &Option<PathBuf>, prompt: &str) -> Res
     Ok(passphrase)
 }
 
-/// Parses the memory that opening a vault may take, and returns it in KiB.
-fn max_memory(text: &str) -> Result<u32, String> {
-    Ok(u32::try_from(number::bytes(text)? / 1024).unwrap_or(u32::MAX))
-}
-
 /// Reads the first line of a file, which may lack its end. In a pipe, the bytes after it are left
 /// to the next reader.
 fn read_passphrase(path: &Path) -> Result<Passphrase> {
     let called = name(path);
-    let file = open_raw(path).with_context(|| format!("cannot read the passphrase from {called}"))?;
-    let found = file.metadata().with_context(|| format!("cannot examine {called}"))?;
+    let failed = || format!("cannot read the passphrase from {called}");
+    let (file, found): (Box<dyn Read>, _) = match is_stdin(path) {
+        true => {
+            let file = open_raw(path).with_context(failed)?;
+            let found = file.metadata().with_context(failed)?;
+            (Box::new(file), found)
+        }
+        false => {
+            let file = SecretFile::open(path).with_context(failed)?;
+            let found = file.metadata().clone();
+            (Box::new(file), found)
+        }
+    };
     // Allocated at once, since growing would leave pieces of the secret in memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_PASSPHRASE_BYTES));
     #[expect(clippy::unbuffered_bytes, reason = "a buffer would take what is not ours, and keep the secret")]
     for byte in file.bytes() {
-        match byte.with_context(|| format!("cannot read {called}"))? {
+        match byte.with_context(failed)? {
             b'\n' => break,
             _ if bytes.len() == MAX_PASSPHRASE_BYTES => {
                 bail!(

@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 pub struct Secrets {
     /// Read the secret of a keyed or sealed hash from FILE, as written by `umbel key new`, or as
     /// the 32 raw bytes of a sealed secret (repeatable). A file that others own or can read is
-    /// refused
+    /// refused. A pipe, as of `<(command)`, has to bring the secret within a minute
     #[arg(long, value_name = "FILE", help_heading = headings::SECRETS)]
     pub(super) key_file: Vec<PathBuf>,
 

@@ -9,9 +9,10 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use umbel::internals::secret_file::SecretFile;
 
 /// The options for TLS.
 #[derive(clap::Args)]
@@ -90,9 +91,14 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
         .with_context(|| format!("cannot use the certificate in {}", path.display()))
 }
 
+/// The longest PEM file; more is not read.
+const MAX_PEM_BYTES: u64 = 16 << 20;
+
 /// Reads a PEM file that has a section with this label.
 fn read_pem(path: &Path, label: &str) -> Result<Vec<u8>> {
-    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let failed = || format!("cannot read {}", path.display());
+    let (mut bytes, file) = (Vec::new(), SecretFile::open(path).with_context(failed)?);
+    file.take(MAX_PEM_BYTES).read_to_end(&mut bytes).with_context(failed)?;
     if !bytes.contains_str(label) {
         bail!("{} has no section \"{}\" of PEM", path.display(), label.trim_end_matches('-'));
     }

@@ -210,6 +210,31 @@ fn a_slow_hash_is_recorded_in_the_filter_and_used_by_check() {
     shell.pipe("password check slow.umbel", "letmein\n").refused(&["which is not understood"]);
 }
 
+#[test]
+fn the_cost_that_a_filter_demands_is_limited() {
+    let shell = Shell::new();
+    shell.pipe("password build --slow --cost 64KiB -o slow", LIST).code(0);
+    for (memory, passes, required) in [(1 << 20, 16, 4096), (1 << 20, 1, 1024)] {
+        let mark = format!("password-slow=argon2id m={memory} t={passes} p=1 salt={:032x}", 0);
+        shell.run(&["meta", "slow", &mark]).ok();
+        let allow = format!("--max-memory {required}MiB");
+        for command in ["check", "add"] {
+            shell.pipe(&format!("password {command} slow"), "letmein\n").refused(&[
+                "slow hash",
+                "more than is expected",
+                &allow,
+            ]);
+        }
+        let less = format!("password check slow --max-memory {}MiB", required - 1);
+        shell.pipe(&less, "x\n").refused(&[&allow]);
+    }
+    // A cost that is allowed, so that the candidate is really hashed.
+    let mark = format!("password-slow=argon2id m=64 t=2 p=1 salt={:032x}", 0);
+    shell.run(&["meta", "slow", &mark]).ok();
+    shell.pipe("password check slow --max-memory 63KiB", "x\n").refused(&["--max-memory 1MiB"]);
+    shell.pipe("password check slow --max-memory 64KiB", "correct horse\n").ok();
+}
+
 /// SHA-1 of password, qwerty and letmein.
 const HASHES: &str = "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:9659365\r\n\
                       B1B3773A05C0ED0176787A4F1574FF0075F7521E:4000000\r\n\

@@ -2,6 +2,7 @@
 //! filters built with them.
 
 use crate::shell::{Process, Shell, UMBEL, lines};
+use rustix::fs::{CWD, Mode, mkfifoat};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
@@ -191,4 +192,61 @@ fn a_key_file_that_others_own_or_can_read_is_refused() {
         }
         refused("belongs to another user");
     }
+}
+
+#[test]
+fn a_secret_is_read_from_a_pipe_but_not_waited_for_without_end() {
+    let shell = Shell::new();
+    shell.write("keys", lines(1, 0..10));
+    shell.write("pairs", "pear\tgreen\n");
+    shell.run("key new key").ok();
+    shell.run("build --key-file key -o f keys").ok();
+    shell.run("password build keys -o weak").code(0);
+    shell.write("phrase", "correct horse battery staple\n");
+    shell.allow("phrase", 0o600);
+    shell.run("vault init v --passphrase-file phrase").code(0);
+    shell.pipe("table put t", "apple\tred\n").ok();
+    for file in ["weak.key", "t/lock"] {
+        fs::remove_file(shell.path(file)).expect("a file");
+    }
+    for pipe in ["pipe", "weak.key", "t/lock"] {
+        mkfifoat(CWD, shell.path(pipe), Mode::RWXU).expect("a pipe");
+    }
+    // A pipe that nobody writes to, also one that lies where a key file is looked for.
+    let waiting = [
+        ("check f keys --key-file pipe", "no process has opened it for writing"),
+        ("password check weak", "no process has opened it for writing"),
+        ("vault list v --passphrase-file pipe", "no process has opened it for writing"),
+        ("vault list v --passphrase-file phrase --state-file pipe", "not a regular file"),
+        ("table put t pairs", "not a regular file"),
+        ("table get t keys", "not a regular file"),
+        ("pull rediss://127.0.0.1:1/k -o p --cacert pipe", "no process has opened it for writing"),
+    ]
+    .map(|(args, says)| (shell.start(args), says));
+    for (process, says) in waiting {
+        process.finish().refused(&[says]);
+    }
+    // Files without an end, or without a secret.
+    fs::File::create(shell.path("huge")).and_then(|file| file.set_len(1 << 36)).expect("a sparse file");
+    shell.allow("huge", 0o600);
+    for (file, says) in
+        [("/dev/zero", "is not a key file"), ("huge", "is not a key file"), (".", "directory")]
+    {
+        shell.run(&format!("check f keys --key-file {file}")).refused(&[says]);
+    }
+    for (file, says) in [("/dev/zero", "longer than"), ("huge", "longer than"), (".", "directory")] {
+        shell.run(&format!("vault list v --passphrase-file {file}")).refused(&[says]);
+    }
+    shell
+        .run("vault list v --passphrase-file phrase --state-file huge")
+        .refused(&["not the state of a vault"]);
+    // A program that writes the secret, sooner or later.
+    if shell.program("bash").args(["-c", ":"]).status().is_err() {
+        eprintln!("skipped: there is no bash");
+        return;
+    }
+    let script = "umbel check -c f keys --key-file <(sleep 0.2; cat key) && \
+                  umbel vault list v --passphrase-file <(cat phrase)";
+    let answer = Process::start(&mut shell.script(&format!("exec bash -c '{script}'"))).finish().ok();
+    assert_eq!(answer.text().lines().next(), Some("10"));
 }

@@ -1,6 +1,7 @@
 //! Turns a password into the digests that represent it in a filter.
 
 use super::{Algorithm, PasswordHash};
+use crate::vault::Cost;
 use crate::{Error, Result};
 use argon2::{Argon2, Block, Params, Version};
 use std::fmt;
@@ -83,6 +84,13 @@ impl Slow {
         Ok(Slow { memory: kibibytes, passes: Slow::PASSES, salt })
     }
 
+    /// Returns the memory in bytes that a caller has to allow for this hash: its memory, or more if
+    /// there are more than four passes over it, so that it limits the time, too. The file with the
+    /// hash may have been written by an attacker.
+    pub fn required_limit(&self) -> u64 {
+        u64::from(Cost { memory: self.memory, passes: self.passes, lanes: 1 }.required_limit()) << 10
+    }
+
     fn parse(text: &str) -> Option<Slow> {
         let words: Vec<&str> = text.split(' ').collect();
         let ["argon2id", memory, passes, "p=1", salt] = words[..] else { return None };
@@ -135,6 +143,24 @@ impl Recipe {
         meta.remove(SLOW);
         if let Some(slow) = &self.slow {
             meta.insert(SLOW.into(), slow.to_string());
+        }
+    }
+
+    /// Returns the recipe in the metadata of a filter, if its slow hash takes at most this much memory
+    /// in bytes, and the time of four passes over it.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`Recipe::from_meta`], or with [`Error::CostlyPasswords`].
+    pub fn from_meta_within(meta: &Meta, max_memory: u64) -> Result<Recipe> {
+        let recipe = Recipe::from_meta(meta)?;
+        match &recipe.slow {
+            Some(slow) if slow.required_limit() > max_memory => Err(Error::CostlyPasswords {
+                memory: u64::from(slow.memory) << 10,
+                passes: slow.passes,
+                required: slow.required_limit(),
+            }),
+            _ => Ok(recipe),
         }
     }
 

@@ -104,8 +104,8 @@ pub(super) fn open_file(
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = match options.custom_flags(flags.bits() as i32).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        // The system's message for a link is about a loop.
-        Err(_) if path.is_symlink() => return Err(not_a_file()),
+        // The system's message is about a loop for a link, and about a device for a pipe.
+        Err(_) if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) => return Err(not_a_file()),
         file => file.map_err(Error::io(path, "open"))?,
     };
     match file.metadata().map_err(Error::io(path, "read"))?.is_file() {
@@ -117,19 +117,24 @@ pub(super) fn open_file(
 /// Locks a store for one process that writes.
 pub(super) fn lock(folder: &Path, wait: Duration) -> Result<File> {
     let path = lock_path(folder);
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = file.map_err(Error::io(&path, "open"))?;
+    let mut options = File::options();
+    let file = open_file(&path, options.create(true).truncate(false).write(true), || not_a_lock(&path))?;
+    let file = file.ok_or_else(|| Error::io(&path, "open")(io::ErrorKind::NotFound.into()))?;
     lock_within(&file, FileLockKind::Exclusive, wait).map_err(Error::lock(&path))?;
     Ok(file)
+}
+
+/// The error of something else than a file at the path of the lock.
+fn not_a_lock(path: &Path) -> Error {
+    Error::damaged(path, "it is not a regular file; remove it, and it is created again")
 }
 
 /// Locks a store for processes that read. Creates no file: a store without one, such as a copy, is
 /// not locked.
 pub(super) fn lock_shared(folder: &Path, wait: Duration) -> Result<Option<File>> {
     let path = lock_path(folder);
-    let file = match File::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(Error::io(&path, "open"))?,
+    let Some(file) = open_file(&path, File::options().read(true), || not_a_lock(&path))? else {
+        return Ok(None);
     };
     lock_within(&file, FileLockKind::Shared, wait).map_err(Error::lock(&path))?;
     Ok(Some(file))

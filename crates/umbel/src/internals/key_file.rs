@@ -1,12 +1,13 @@
 //! Reads key files: the secret of a `keyed` or `sealed` hash, as `umbel key new` writes it.
 
 use super::hex;
+use super::secret_file::SecretFile;
 use crate::Hasher;
 use crate::error::write_causes;
 use crate::hash::Strength;
 use rustix::process::geteuid;
 use std::fmt;
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ use zeroize::Zeroizing;
 
 /// The first word of a key file, before the strength and the secret in hexadecimal.
 pub const MARK: &str = "umbel-key";
+/// The longest key file; more is not read.
+const MAX_KEY_FILE_BYTES: usize = 1024;
 
 /// The error of a key file that cannot be used.
 #[derive(Debug)]
@@ -22,7 +25,7 @@ pub enum KeyFileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// The operation: "open", "examine" or "read".
+        /// The operation: "open" or "read".
         doing: &'static str,
         /// The system's error.
         source: io::Error,
@@ -83,17 +86,18 @@ impl fmt::Display for Exposed {
 
 impl std::error::Error for Exposed {}
 
-/// Reads the secret in a key file.
+/// Reads the secret in a key file, which may be a pipe: see [`SecretFile`].
 ///
 /// # Errors
 ///
-/// If the file cannot be read, does not hold a secret, or is [exposed](check_private).
+/// If the file cannot be read, a pipe does not bring the secret in time, or the file does not hold a
+/// secret or is [exposed](check_private).
 pub fn read(path: &Path) -> Result<Hasher, KeyFileError> {
     let failed = |doing| move |source| KeyFileError::Io { path: path.to_owned(), doing, source };
-    let file = File::open(path).map_err(failed("open"))?;
-    let found = file.metadata().map_err(failed("examine"))?;
-    let mut text = Zeroizing::new(Vec::with_capacity(1024));
-    file.take(1024).read_to_end(&mut text).map_err(failed("read"))?;
+    let file = SecretFile::open(path).map_err(failed("open"))?;
+    let found = file.metadata().clone();
+    let mut text = Zeroizing::new(Vec::with_capacity(MAX_KEY_FILE_BYTES));
+    file.take(MAX_KEY_FILE_BYTES as u64).read_to_end(&mut text).map_err(failed("read"))?;
     let secret = parse(&text).ok_or_else(|| KeyFileError::NoSecret { path: path.to_owned() })?;
     // Only now that it is known to be a key file: users should not change the permissions of other
     // files.

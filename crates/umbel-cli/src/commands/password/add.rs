@@ -1,6 +1,7 @@
 //! `umbel password add`: adds words to a filter of passwords.
 
 use crate::args::headings;
+use crate::documents::passphrases::HashMemoryArgs;
 use crate::documents::word_lists;
 use crate::filters::{LockArgs, Secrets, warn_if_overfull};
 use crate::input::{check_not_output, is_stdin};
@@ -43,6 +44,9 @@ pub struct Args {
     secrets: Secrets,
 
     #[command(flatten)]
+    max_memory: HashMemoryArgs,
+
+    #[command(flatten)]
     lock: LockArgs,
 }
 
@@ -61,7 +65,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let loaded = args.secrets.or_beside(&args.filter).load(&args.filter, Category::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;
-    let recipe = Recipe::from_meta(&options.meta).with_context(|| format!("cannot add to {name}"))?;
+    let recipe = Recipe::from_meta_within(&options.meta, args.max_memory.bytes())
+        .with_context(|| format!("cannot add to {name}"))?;
     if filter.hasher().id().strength == Strength::Fast {
         warn(format_args!(
             "{name} is not sealed: anyone who sees it before and after can find out which words were added"

@@ -1,6 +1,7 @@
 //! `umbel password check`: checks whether passwords are weak.
 
 use crate::args::headings;
+use crate::documents::passphrases::HashMemoryArgs;
 use crate::documents::word_lists;
 use crate::filters::{Secrets, check_whole};
 use crate::terminal::exit::NOT_FOUND;
@@ -44,6 +45,9 @@ pub struct Args {
     #[command(flatten)]
     secrets: Secrets,
 
+    #[command(flatten)]
+    max_memory: HashMemoryArgs,
+
     /// Print nothing and stop at the first weak password; only the exit code matters
     #[arg(short, long, help_heading = headings::OUTPUT)]
     quiet: bool,
@@ -77,7 +81,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         (Some(path), None) => {
             let filter = args.secrets.or_beside(path).map(path, Category::Set)?;
             let failed = || format!("cannot ask {}", path.display());
-            let recipe = Recipe::from_meta(filter.meta()).with_context(failed)?;
+            let recipe =
+                Recipe::from_meta_within(filter.meta(), args.max_memory.bytes()).with_context(failed)?;
             let hasher = filter.hasher().context("a filter of passwords has a hash of umbel")?;
             let mut digester = Digester::new(recipe, hasher.clone());
             check_candidates(args, |candidate| {
