@@ -5,7 +5,7 @@ use crate::vault::{at_prompt, documents, filled, notes, vault};
 use std::fs;
 use std::io::Write;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Writes a passphrase into a file of its owner.
 fn phrase(shell: &Shell, name: &str, text: &str) {
@@ -83,7 +83,7 @@ fn a_copy_of_a_vault_has_a_key_of_its_own() {
     let lists = ["vault list v --json --passphrase-file phrase", "vault list w --json --passphrase-file new"];
     assert_eq!(facts(lists[0], "modified"), facts(lists[1], "modified"));
     assert_ne!(facts(lists[0], "id"), facts(lists[1], "id"));
-    // A file of the old vault is no document of the new one.
+    // A file of the old vault is not a document of the new one.
     let file = &documents(&shell)[0];
     shell.write(&format!("w/{file}"), shell.read(&format!("v/{file}")));
     with_new("list w").failed(&[file, "is not what was written, or is from another vault"]);
@@ -94,6 +94,48 @@ fn a_copy_of_a_vault_has_a_key_of_its_own() {
     shell.write(&format!("v/{file}"), bytes);
     shell.run("vault copy v x --passphrase-file phrase --new-passphrase-file new").code(2);
     assert_eq!(with_new("check x").ok().text(), "whole: 1, damaged: 0\n");
+}
+
+#[test]
+fn a_copy_that_was_interrupted_is_continued() {
+    let shell = filled();
+    phrase(&shell, "new", "battery staple horse\n");
+    let copy = "vault copy v w --passphrase-file phrase --new-passphrase-file new";
+    let check = || shell.run("vault check w --passphrase-file new").ok().text().to_owned();
+    // Killed at any moment, the copy is completed by the same command. Then it is a vault already.
+    for milliseconds in [0, 40, 80, 120, 160, 200] {
+        let _ = fs::remove_dir_all(shell.path("w"));
+        let mut process = shell.start(copy);
+        thread::sleep(Duration::from_millis(milliseconds));
+        process.child().kill().expect("a process of ours");
+        process.finish();
+        let answer = shell.run(copy);
+        if answer.code != Some(0) {
+            answer.refused(&["w is a vault already"]);
+        }
+        assert_eq!(check(), "whole: 2, damaged: 0\n");
+        shell.run(copy).refused(&["w is a vault already"]);
+    }
+    // What was copied before stays as it is.
+    let before = shell.contents("w");
+    shell.write("more.txt", "Reserves at noon.\n");
+    vault(&shell, "add v more.txt").ok();
+    shell
+        .run("vault copy v w --passphrase-file phrase --new-passphrase-file phrase")
+        .refused(&["does not open w"]);
+    shell.run(copy).ok();
+    assert_eq!(check(), "whole: 3, damaged: 0\n");
+    let after = shell.contents("w");
+    assert!(before.iter().all(|(name, bytes)| name == "vault" || after.get(name) == Some(bytes)));
+    // A vault with other documents is not a copy, even if some of them are.
+    vault(&shell, "remove v plan.txt").ok();
+    vault(&shell, "add v plan.txt").ok();
+    shell.run(copy).refused(&["w is a vault already"]);
+    assert_eq!(shell.contents("w"), after);
+    // No two documents have the same id, even if they are copies of one: nonces depend on it.
+    shell.run("vault remove w plan.txt menu.txt more.txt --passphrase-file new").ok();
+    shell.run(copy).ok();
+    assert!(shell.contents("w").keys().all(|name| name == "vault" || !after.contains_key(name)));
 }
 
 #[test]

@@ -8,15 +8,15 @@ use super::keys::{Passphrase, PassphraseKey};
 use super::server::LOCK_TIMEOUT;
 use super::tee::{Failed, Tee};
 use super::tokens;
-use super::zidx::{Id, Index, Noise, Trapdoor};
+use super::zidx::{CopyTag, Id, Index, Noise, Trapdoor};
 use crate::content;
 use crate::{Error, Result};
 use rayon::prelude::*;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read};
 use std::path::PathBuf;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use umbel::file::{self, Placing};
 use umbel::internals::file_lock::{FileLockKind, lock_current};
 use umbel::internals::sync::lock;
@@ -149,6 +149,62 @@ impl Changes<'_> {
         &mut self,
         name: &[u8],
         modified: Option<SystemTime>,
+        from: impl Read + Send,
+        others: &[Id],
+    ) -> Result<Added> {
+        let id = self.next_id()?;
+        self.replace_as(id, name, modified, from, others)
+    }
+
+    /// Adds the documents of another vault, encrypted again, and returns the errors of those that
+    /// could not be copied. Documents that were copied before are left out, so that a copy that was
+    /// interrupted is continued.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the header cannot be written, or with [`Error::VaultExists`] if this vault has other
+    /// documents too, or all of these already.
+    pub fn copy(&mut self, from: &Vault, entries: &[Entry]) -> Result<Vec<Error>> {
+        let prf = &self.vault.keys.copies;
+        let mut present: BTreeMap<CopyTag, usize> = BTreeMap::new();
+        for id in self.inventory.documents() {
+            *present.entry(id.tag()).or_default() += 1;
+        }
+        let mut missing: Vec<(CopyTag, &Entry)> = Vec::new();
+        for entry in entries {
+            let tag = entry.id.copy_tag(prf);
+            match present.get_mut(&tag) {
+                Some(count @ 1..) => *count -= 1,
+                _ => missing.push((tag, entry)),
+            }
+        }
+        let is_complete = missing.is_empty() && !entries.is_empty();
+        if is_complete || present.values().any(|count| *count > 0) {
+            return Err(Error::VaultExists { path: self.vault.server.folder().to_owned() });
+        }
+        let mut problems = Vec::new();
+        for batch in missing.chunks(MAX_RESERVED) {
+            let ids: Vec<Id> = batch.iter().map(|(tag, _)| Id::random_copy(tag)).collect::<Result<_, _>>()?;
+            ids.iter().for_each(|id| self.inventory.announce(Change { new: Some(*id), old: Vec::new() }));
+            self.save()?;
+            for (id, (_, Entry { id: original, head })) in ids.into_iter().zip(batch) {
+                let modified = head.modified.and_then(|seconds| u64::try_from(seconds).ok());
+                let modified = modified.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
+                let copied = from
+                    .reader(original)
+                    .and_then(|contents| self.replace_as(id, &head.name, modified, contents, &[]));
+                problems.extend(copied.err());
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Adds a document with this id, and then removes others.
+    fn replace_as(
+        &mut self,
+        id: Id,
+        name: &[u8],
+        modified: Option<SystemTime>,
         mut from: impl Read + Send,
         others: &[Id],
     ) -> Result<Added> {
@@ -156,7 +212,6 @@ impl Changes<'_> {
             let needs = format!("one of at most {MAX_NAME_BYTES} bytes");
             return Err(Error::parameter("name", format_args!("{} bytes", name.len()), needs));
         }
-        let id = self.next_id()?;
         let Vault { server, header, keys, .. } = self.vault;
         let path = server.path(&id);
         let change = Change { new: Some(id), old: others.to_vec() };

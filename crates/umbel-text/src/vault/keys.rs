@@ -167,6 +167,8 @@ pub(super) struct Keys {
     pub head: Cipher,
     pub content: Cipher,
     pub index: IndexKey,
+    /// Derives the ids of documents that are copied from another vault.
+    pub copies: Prf,
     /// Identifies the vault and its states to those who have the key.
     pub state: Prf,
 }
@@ -179,6 +181,7 @@ impl Keys {
             head: Cipher::new(&key("head")),
             content: Cipher::new(&key("content")),
             index: IndexKey::new(&key("index"), hashes),
+            copies: Prf::new(&key("copies")),
             state: Prf::new(&key("state")),
         }
     }

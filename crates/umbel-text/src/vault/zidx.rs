@@ -54,7 +54,10 @@ impl Prf {
     }
 }
 
-/// The id of a document: 16 random bytes.
+/// The first bytes of an id. In a copy of a vault, the owner recognises copied documents by them.
+pub(super) type CopyTag = [u8; 8];
+
+/// The id of a document: 16 random bytes, half of which are derived in a copy of a vault.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub [u8; 16]);
 
@@ -63,6 +66,24 @@ impl Id {
     pub(super) fn random() -> Result<Id, getrandom::Error> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).map(|()| Id(id))
+    }
+
+    /// Returns a random id that begins with these bytes. The others are random, since the nonces of
+    /// a document depend on its id, and the same document may be copied twice.
+    pub(super) fn random_copy(tag: &CopyTag) -> Result<Id, getrandom::Error> {
+        let mut id = Id::random()?;
+        id.0[..tag.len()].copy_from_slice(tag);
+        Ok(id)
+    }
+
+    /// Returns the first bytes of the id.
+    pub(super) fn tag(&self) -> CopyTag {
+        *self.0.first_chunk().expect("an id has 16 bytes")
+    }
+
+    /// Returns the first bytes of the ids of copies of this document.
+    pub(super) fn copy_tag(&self, prf: &Prf) -> CopyTag {
+        Id(*prf.apply(&[&self.0]).first_chunk().expect("a hash has 32 bytes")).tag()
     }
 
     /// Parses 32 hexadecimal digits in lower case.

@@ -7,15 +7,14 @@ use crate::filters::LockArgs;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime};
-use umbel_text::vault::{Options, Vault};
+use umbel_text::vault::{Header, Options, Vault};
 
 /// Encrypt the documents of a vault again, into a new vault with another key.
 ///
 /// Every document is verified and encrypted again, so that nobody can read the copy with the key or
 /// the passphrase of the old vault. A damaged document is reported, and the others are copied.
-/// Remove the old vault when the copy is complete: its documents are as safe as its passphrase. A
-/// copy that was interrupted is not continued: remove it, and start again.
+/// Remove the old vault when the copy is complete: its documents are as safe as its passphrase. The
+/// same command, with the same new passphrase, continues a copy that was interrupted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel vault copy secrets renewed
@@ -27,7 +26,7 @@ pub struct Args {
     #[arg(value_name = "VAULT")]
     vault: PathBuf,
 
-    /// Directory to create, or an empty one
+    /// Directory to create, an empty one, or a copy of the vault that was interrupted
     #[arg(value_name = "NEW")]
     new: PathBuf,
 
@@ -44,24 +43,24 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    Vault::check_free(&args.new)?;
+    let was_interrupted = Vault::exists(&args.new)?;
+    if !was_interrupted {
+        Vault::check_free(&args.new)?;
+    }
     let old = args.secret.open(&args.vault)?;
-    let prompt = format!("Passphrase for the new vault {}", args.new.display());
-    let passphrase = choose_passphrase(&args.new_passphrase_file, &prompt)?;
-    let header = old.header();
-    let shape = header.shape;
-    let options =
-        Options { cost: header.cost, words: shape.words(), rate: 0.5_f64.powi(shape.hashes() as i32) };
-    let new = Vault::create(&args.new, &passphrase, &options)?;
+    let new = match was_interrupted {
+        true => args.secret.open_with(&args.new, &args.new_passphrase_file)?,
+        false => {
+            let prompt = format!("Passphrase for the new vault {}", args.new.display());
+            let passphrase = choose_passphrase(&args.new_passphrase_file, &prompt)?;
+            let Header { cost, shape, .. } = *old.header();
+            let options = Options { cost, words: shape.words(), rate: 0.5_f64.powi(shape.hashes() as i32) };
+            Vault::create(&args.new, &passphrase, &options)?
+        }
+    };
     let (entries, mut problems) = old.entries()?;
     let mut changes = start_changes(&new, &args.new, args.lock)?;
-    for entry in &entries {
-        let since = entry.head.modified.and_then(|seconds| u64::try_from(seconds).ok());
-        let modified = since.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
-        let copied =
-            old.reader(&entry.id).and_then(|from| changes.replace(&entry.head.name, modified, from, &[]));
-        problems.extend(copied.err());
-    }
+    problems.extend(changes.copy(&old, &entries)?);
     changes.finish().with_context(|| format!("cannot complete {}", args.new.display()))?;
     Ok(report_problems(problems).unwrap_or(ExitCode::SUCCESS))
 }
