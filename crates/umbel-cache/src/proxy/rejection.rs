@@ -1,5 +1,5 @@
-//! Responses to clients that are not served: those that are not allowed, and those for which there
-//! is no place.
+//! Responses to clients that are not served: those that are not allowed, and those that find all
+//! places taken.
 
 use super::places::Places;
 use http::StatusCode;

@@ -47,8 +47,8 @@ impl<'a> Feed<'a> {
     }
 }
 
-/// Calls `handle` for every packet of the captures in the order of time, until the program is told
-/// to end. Warns of packets that could not be read.
+/// Calls `handle` for every packet of the captures in the order of time, until a signal asks the
+/// program to end. Warns of packets that could not be read.
 pub fn each_sighting(
     entered: &[PathBuf],
     left: &[PathBuf],

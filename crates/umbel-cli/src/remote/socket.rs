@@ -23,8 +23,8 @@ pub struct Socket {
     limit: Duration,
     /// Time that is left to wait for the current one.
     left: Duration,
-    /// Time by which bytes can still extend the limit. Bytes that are no part of a response, such
-    /// as messages of TLS itself, cannot extend it for ever.
+    /// Time by which bytes can still extend the limit. Bytes outside a response, such as
+    /// messages of TLS itself, cannot extend it for ever.
     earnable: Duration,
 }
 

@@ -2,7 +2,7 @@
 //! killed: the files are the old or the new ones, and the next call works.
 //!
 //! Each test takes every way to write a file of the table in [`crate::writers`]. `fuzz/soak` runs
-//! the tests named `soak` for as long as it is told.
+//! the tests named `soak` for the time that it is given.
 
 use crate::shell::{Process, Shell};
 use crate::writers::{ELSEWHERE, Fault, READERS, Random, Soak, Trial, WRITERS, WRITING_OPTIONS, shim};

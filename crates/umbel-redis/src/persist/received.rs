@@ -53,7 +53,7 @@ impl Received {
         Ok(())
     }
 
-    /// Adds an empty line, with room for so many bytes behind its start.
+    /// Adds an empty line, with room for this many bytes behind its start.
     fn add_line(&mut self, bytes: usize) -> Result<()> {
         if self.blocks.last().is_none_or(|block| block.len() == BLOCK_LINES) {
             self.blocks.push(Vec::new());

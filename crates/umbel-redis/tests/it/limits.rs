@@ -21,7 +21,7 @@ fn ok() -> Answer {
     Answer::Word("OK".into())
 }
 
-/// Returns the file of a filter that was planned for so many keys.
+/// Returns the file of a filter that was planned for this many keys.
 fn filter_file(keys: u64) -> Vec<u8> {
     let filter = umbel::AnyFilter::build(Kind::Blocked, &Spec::new(keys, 0.01).unwrap()).unwrap();
     file::to_bytes(&filter, &file::Options::default()).unwrap()
@@ -196,7 +196,7 @@ fn items_of_an_imported_sketch_count_towards_the_memory_limit() {
     flush(&mut client);
 }
 
-/// Returns the stream of a list with so many empty places.
+/// Returns the stream of a list with this many empty places.
 fn empty_list(k: u64, item: &[u8]) -> Vec<u8> {
     let mut extra = vec![0; 64];
     for place in 0..k {

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 pub enum Fault {
     /// The N-th call that needs room on the disk fails, and all after it.
     NoSpace(u64),
-    /// Files grow by so many bytes in total, and no further.
+    /// Files grow by at most this many bytes in total.
     Room(u64),
     /// The N-th call on a file fails, once.
     Input(u64),

@@ -100,7 +100,7 @@ pub fn public_seed(hash: HashId) -> Result<u64> {
         _ => Err(Error::parameter(
             "hash",
             hash,
-            "a public hash: nobody without the secret can ask for a key, and whoever has it can read the counts",
+            "a public hash: nobody without the secret can ask for a key, and anyone who has it can read the counts",
         )),
     }
 }
