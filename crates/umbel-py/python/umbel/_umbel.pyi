@@ -75,13 +75,14 @@ _SetKind: TypeAlias = Literal[
 
 @type_check_only
 class _ArrowArray(Protocol):
+    # Some libraries do not name the type of capsules.
     def __arrow_c_array__(
         self, requested_schema: Any = None
-    ) -> tuple[CapsuleType, CapsuleType]: ...
+    ) -> tuple[object, object]: ...
 
 @type_check_only
 class _ArrowStream(Protocol):
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> CapsuleType: ...
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> object: ...
 
 @type_check_only
 class _Array(Protocol):

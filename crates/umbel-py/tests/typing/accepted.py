@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 import umbel
@@ -56,6 +57,8 @@ assert_type(mask, umbel.Mask)
 assert_type(mask.to_list(), list[bool | None])
 assert_type(mask[0], bool | None)
 assert_type(mask[1:], list[bool | None])
+assert_type(f.contains_many(pl.Series(["a"])), umbel.Mask)
+assert_type(f.contains_many(pl.DataFrame({"id": ["a"]})), umbel.Mask)
 assert_type(len(mask), int)
 
 assert_type(f.stats()["bits"], int)
