@@ -51,6 +51,8 @@ def deduplicate(corpus: Path, output: Path, rate: float) -> Bloom:
 
 
 def main() -> None:
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
     folder, pattern = Path(sys.argv[1]), sys.argv[2]
     with tempfile.TemporaryDirectory() as scratch:
         corpus, output = Path(scratch, "corpus.jsonl"), Path(scratch, "deduplicated.jsonl")

@@ -1,4 +1,4 @@
-"""What the tests share: the command `umbel`, other libraries, and lines of text."""
+"""Shared by the tests: the command `umbel`, other libraries, and lines of text."""
 
 import importlib
 import os

@@ -159,7 +159,7 @@ def test_metadata_is_stored_and_replaced(tmp_path):
 
 
 def damaged():
-    """Bytes that are no filter, each with a name."""
+    """Bytes that are not a filter, each with a name."""
     good = bytes(corpus())
     for bit in (0, 8 * 40 + 3, 8 * (len(good) // 2), 8 * len(good) - 1):
         bad = bytearray(good)

@@ -1,4 +1,4 @@
-"""What a key is, and its bytes."""
+"""Keys and their bytes."""
 
 import array
 import enum

@@ -137,7 +137,7 @@ def test_a_broken_promise_is_an_exception(make, use):
 
 
 @pytest.mark.parametrize(("make", "keys"), READABLE.values(), ids=READABLE.keys())
-def test_what_a_producer_may_leave_out_is_not_needed(make, keys):
+def test_a_producer_may_leave_out_parts_without_keys(make, keys):
     f, expected = Bloom(100, 1e-9), Bloom(100, 1e-9)
     expected.update(key for key in keys if key is not None)
     f.update(Column(*make()))

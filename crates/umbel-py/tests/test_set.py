@@ -31,7 +31,7 @@ def test_every_public_name_of_rbloom_exists_except_its_hash():
 
 
 def scenario(make):
-    """What a program may do with filters; yields what it observes."""
+    """Does everything that a program may do with filters, and yields the observations."""
     a, b, empty = make(1000, 1e-9), make(1000, 1e-9), make(1000, 1e-9)
     a.add("first")  # returns nothing in rbloom
     yield a.update(["second"], iter(["third"])), a.update(), b.update(["second", "fourth"])

@@ -113,7 +113,8 @@ pub fn kind_of(name: &str, of: &[Kind]) -> PyResult<Kind> {
 /// Items are text, bytes, integers, UUIDs and network addresses. The number 42 and the text "42" are
 /// different items. `key` is a function that makes an item of any other object.
 ///
-/// `kind` is "blocked" (the fastest), "standard" (the smallest) or "partitioned". `hash` is "fast"
+/// `kind` is "blocked" (the fastest), "standard" (the smallest) or "partitioned". A blocked filter of less
+/// than 64 KiB would miss its rate, and is a standard one. `hash` is "fast"
 /// (the same in every process and language; anyone can craft items that collide), "keyed" (for hostile
 /// input) or "sealed" (for sets that must not leak from their files). `secret` is the secret of the
 /// latter two: 16 or 32 bytes, or the path of a key file; without one, they get a random secret.

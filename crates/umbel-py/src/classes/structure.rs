@@ -1,4 +1,4 @@
-//! `Structure`: what all classes have in common.
+//! `Structure`: the data of every object, and the methods that all classes have.
 
 use super::leaf;
 use crate::errors::{Exception, raise};

@@ -148,7 +148,7 @@ const _: () = assert!(size_of::<RawArray>() == size_of::<FFI_ArrowArray>());
 /// The most rows of an array, so that the sizes of buffers do not overflow.
 const MAX_ROWS: i64 = 1 << 48;
 
-/// The most rows of an array whose rows take no memory, so that the answers to them are no surprise.
+/// The most rows of an array whose rows take no memory. The answers to them take some.
 const MAX_EMPTY_ROWS: i64 = 1 << 32;
 
 /// Returns what is wrong with an array.

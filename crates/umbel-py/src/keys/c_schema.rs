@@ -85,7 +85,7 @@ unsafe fn parse(schema: &RawSchema, depth: u32) -> PyResult<DataType> {
     Ok(DataType::Struct([Field::new("", child, true)].into_iter().collect()))
 }
 
-/// Returns the type of keys that a format describes, if it is that of keys alone.
+/// Returns the type of keys that a format describes; `None` for tables and for values that are not keys.
 fn leaf(format: &str) -> Option<DataType> {
     Some(match format {
         "n" => DataType::Null,
