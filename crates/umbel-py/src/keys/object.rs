@@ -3,7 +3,6 @@
 use crate::errors::Exception;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyMemoryView, PyString, PyType};
@@ -74,12 +73,10 @@ impl Encoder<'_> {
 
     #[inline(never)]
     fn digest_other(&self, object: &Bound<'_, PyAny>) -> PyResult<Digest> {
-        // `add` and `in` are called without PyO3 noticing. It would put off dropping the exceptions
-        // that are handled here until it is called itself, which may be never.
-        Python::attach(|_| match plain(object)? {
+        match plain(object)? {
             Some(bytes) => Ok(bytes.digest(self.hasher)),
             None => self.other(object, |bytes| bytes.digest(self.hasher)),
-        })
+        }
     }
 
     /// Calls `f` with the bytes of an object.
@@ -93,6 +90,12 @@ impl Encoder<'_> {
     /// Handles an object of a rarer type; may run Python code.
     #[cold]
     fn other<R>(&self, object: &Bound<'_, PyAny>, f: impl FnOnce(&Bytes<'_>) -> R) -> PyResult<R> {
+        // `add` and `in` are called without PyO3 noticing. It would put off dropping objects such as
+        // exceptions until it is called itself, which may be never.
+        Python::attach(|_| self.rarest(object, f))
+    }
+
+    fn rarest<R>(&self, object: &Bound<'_, PyAny>, f: impl FnOnce(&Bytes<'_>) -> R) -> PyResult<R> {
         if let Some(bytes) = rare(object)? {
             return Ok(f(&bytes));
         }
@@ -145,7 +148,7 @@ fn small(int: &Bound<'_, PyInt>) -> Option<i64> {
     (overflow == 0).then_some(value)
 }
 
-/// Returns the bytes of an object of one of the usual types.
+/// Returns the bytes of a text, of `bytes`, or of anything like an integer.
 fn plain<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Option<Bytes<'a>>> {
     if let Ok(int) = object.cast_exact::<PyInt>() {
         return integer(int).map(Some);
@@ -156,12 +159,12 @@ fn plain<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Option<Bytes<'a>>> {
     // Subclasses, too, such as `numpy.str_`.
     match object.cast::<PyString>() {
         Ok(text) => Ok(Some(Bytes::Borrowed(text.to_str()?.as_bytes()))),
-        Err(_) => Ok(None),
+        Err(_) => index(object)?.map(|int| integer(&int)).transpose(),
     }
 }
 
-/// Returns the bytes of an object of the other types that are keys: anything like an integer or like
-/// bytes, UUIDs and network addresses.
+/// Returns the bytes of an object of the other types that are keys: anything like bytes, UUIDs and
+/// network addresses.
 fn rare<'a>(object: &Bound<'_, PyAny>) -> PyResult<Option<Bytes<'a>>> {
     let py = object.py();
     if object.is_instance_of::<PyByteArray>() || object.is_instance_of::<PyMemoryView>() {
@@ -169,14 +172,8 @@ fn rare<'a>(object: &Bound<'_, PyAny>) -> PyResult<Option<Bytes<'a>>> {
         if buffer.item_size() != 1 {
             return Ok(None);
         }
-        let bytes = object.call_method0(intern!(py, "__bytes__")).or_else(|_| {
-            // Neither type has the method before Python 3.12.
-            py.get_type::<PyBytes>().call1((object,))
-        })?;
+        let bytes = py.get_type::<PyBytes>().call1((object,))?;
         return Ok(Some(Bytes::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec())));
-    }
-    if let Some(int) = index(object)? {
-        return integer(&int).map(Some);
     }
     for (class, bytes) in known_classes(py)? {
         if object.is_instance(class.bind(py))? {
@@ -225,17 +222,28 @@ fn integer<'a>(int: &Bound<'_, PyInt>) -> PyResult<Bytes<'a>> {
     if let Some(int) = small(int) {
         return Ok(Bytes::Int(int.cast_unsigned()));
     }
-    if let Ok(int) = int.extract::<u64>() {
-        return Ok(Bytes::Int(int));
+    let wide = |high, low| Bytes::Wide(u128::from(high) << 64 | u128::from(low));
+    let (low, rest) = split(int)?;
+    match small(&rest) {
+        Some(0) => return Ok(Bytes::Int(low)),
+        Some(high) => return Ok(wide(high.cast_unsigned(), low)),
+        None => {}
     }
-    if let Ok(int) = int.extract::<i128>() {
-        return Ok(Bytes::Wide(int.cast_unsigned()));
+    let (high, rest) = split(&rest)?;
+    if small(&rest) == Some(0) {
+        return Ok(wide(high, low));
     }
-    int.extract::<u128>().map(Bytes::Wide).map_err(|_| {
-        Exception::Parameter.with(
-            "an integer key has at most 128 bits, from -2**127 to 2**128 - 1: add a larger one as its text, str(key)",
-        )
-    })
+    Err(Exception::Parameter.with(
+        "an integer key has at most 128 bits, from -2**127 to 2**128 - 1: add a larger one as its text, str(key)",
+    ))
+}
+
+/// Splits an integer into its lowest 64 bits and the others.
+fn split<'py>(int: &Bound<'py, PyInt>) -> PyResult<(u64, Bound<'py, PyInt>)> {
+    // SAFETY: the object is an integer and alive. There is no exception, however large it is.
+    #[allow(unsafe_code, reason = "sound for the reason above")]
+    let low = unsafe { ffi::PyLong_AsUnsignedLongLongMask(int.as_ptr()) };
+    Ok((low, int.rshift(64)?.cast_into()?))
 }
 
 /// Returns the exception for an object that is not a key.
