@@ -162,6 +162,25 @@ impl Blocks {
     }
 }
 
+/// Returns the number of the block of a hash among this many blocks.
+///
+/// A reader of a single key needs only this block of the filter.
+///
+/// ```
+/// use umbel::foreign::sbbf::{BLOCK_BYTES, Blocks, block_of, hash};
+/// let mut filter = Blocks::new(16)?;
+/// filter.insert_hash(hash(b"apple"))?;
+/// let at = block_of(hash(b"apple"), filter.len()) as usize;
+/// let block = Blocks::from_bytes(&filter.as_bytes()[at * BLOCK_BYTES..][..BLOCK_BYTES])?;
+/// assert!(block.contains_hash(hash(b"apple")));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[inline(always)]
+pub fn block_of(hash: u64, blocks: u64) -> u64 {
+    // Exact as long as there are at most 2^32 blocks, of 128 GiB.
+    ((hash >> 32) * blocks) >> 32
+}
+
 fn check_len(bytes: usize) -> Result<()> {
     if bytes > 0 && bytes.is_multiple_of(BLOCK_BYTES) {
         return Ok(());
@@ -186,8 +205,7 @@ struct Layout {
 impl Layout {
     #[inline(always)]
     fn block(self, hash: u64) -> usize {
-        // Exact as long as there are at most 2^32 blocks, of 128 GiB.
-        (((hash >> 32) * self.blocks) >> 32) as usize
+        block_of(hash, self.blocks) as usize
     }
 }
 

@@ -39,7 +39,7 @@ mod blocks;
 mod header;
 mod sizing;
 
-pub use blocks::{BLOCK_BYTES, Blocks};
+pub use blocks::{BLOCK_BYTES, Blocks, block_of};
 pub use header::{Header, MAX_HEADER_BYTES, parse_header, write_header};
 pub use sizing::{MAX_BLOCKS, blocks_for, rate};
 
