@@ -1,8 +1,9 @@
 //! How good the filters of a file are.
 
 use crate::error::Result;
-use crate::file::ParquetFile;
+use crate::file::{Column, ParquetFile};
 use std::fmt;
+use umbel::foreign::sbbf::{BLOCK_BYTES, Blocks};
 
 /// The rate of false positives above which a filter is [`Verdict::Saturated`].
 pub const SATURATED_RATE: f64 = 0.1;
@@ -74,16 +75,19 @@ impl ChunkHealth {
 }
 
 impl ParquetFile {
-    /// Measures the filters of all columns in all row groups, one row group after the other.
+    /// Measures the filters of these columns in all row groups, one row group after the other.
     ///
     /// # Errors
     ///
     /// Fails if the file cannot be read, or a filter is damaged.
-    pub fn health(&self) -> Result<Vec<ChunkHealth>> {
-        let columns: Vec<_> = self.columns().collect();
+    ///
+    /// # Panics
+    ///
+    /// Panics if a column is of another file.
+    pub fn health(&self, columns: &[Column]) -> Result<Vec<ChunkHealth>> {
         let mut chunks = Vec::new();
         for row_group in 0..self.row_groups() {
-            for column in &columns {
+            for column in columns {
                 let filter = match self.filter(row_group, column)? {
                     None => None,
                     Some(filter) => {
@@ -91,8 +95,8 @@ impl ParquetFile {
                         Some(FilterHealth {
                             bytes: filter.bytes(),
                             fill: blocks.fill(),
-                            rate: blocks.rate(),
-                            rate_of_quarter: blocks.rate_of_quarter(),
+                            rate: blocks.rate_now(),
+                            rate_of_quarter: quarter(&blocks).map(|quarter| quarter.rate_now()),
                         })
                     }
                 };
@@ -101,4 +105,16 @@ impl ParquetFile {
         }
         Ok(chunks)
     }
+}
+
+/// Returns the filter that the values would have had in a quarter of the blocks, or `None` if there
+/// are fewer than four. In it, four neighbouring blocks are one, in which their values have the same
+/// bits.
+fn quarter(filter: &Blocks) -> Option<Blocks> {
+    let blocks: &[[u8; BLOCK_BYTES]] = filter.as_bytes().as_chunks().0;
+    let union = |four: &[[u8; BLOCK_BYTES]]| {
+        four.iter().fold([0; BLOCK_BYTES], |union, block| std::array::from_fn(|at| union[at] | block[at]))
+    };
+    let quarter: Vec<_> = blocks.chunks(4).map(union).collect();
+    (blocks.len() >= 4).then(|| Blocks::from_bytes(quarter.as_flattened()).ok())?
 }

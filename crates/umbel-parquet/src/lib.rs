@@ -21,17 +21,16 @@
 //!
 //! The command `umbel` offers them as `umbel parquet`.
 
+mod bounds;
 mod error;
 mod file;
 mod filter;
 mod footer;
 pub mod health;
 mod query;
-mod sbbf;
-mod thrift;
 pub mod values;
 
 pub use error::{Error, Result};
 pub use file::{Column, ParquetFile};
-pub use filter::{ChunkFilter, FilterBlocks};
+pub use filter::ChunkFilter;
 pub use query::Found;

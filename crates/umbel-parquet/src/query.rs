@@ -1,5 +1,6 @@
 //! The row groups of a file that may hold a value.
 
+use crate::bounds::Bounds;
 use crate::error::Result;
 use crate::file::{Column, ParquetFile};
 use crate::values::Value;
@@ -14,8 +15,8 @@ pub struct Found {
 }
 
 impl ParquetFile {
-    /// Returns the row groups that may hold each of these values: those whose filter has it, and
-    /// those without a filter. The pairs are in the order of the values.
+    /// Returns the row groups that may hold each of these values, in the order of the values. A row
+    /// group is excluded by its filter, or by the least and the greatest value that the footer has.
     ///
     /// # Errors
     ///
@@ -25,20 +26,26 @@ impl ParquetFile {
     ///
     /// Panics if the column is of another file.
     pub fn find(&self, column: &Column, values: &[Value]) -> Result<Vec<Found>> {
-        let hashes: Vec<u64> = values.iter().map(|value| value.hashes().0).collect();
-        // Only zeros have a second hash, so that there are few.
-        let others: Vec<(usize, u64)> =
-            values.iter().enumerate().filter_map(|(index, value)| Some((index, value.hashes().1?))).collect();
         let mut all = Vec::new();
         for row_group in 0..self.row_groups() {
-            let mut found = |value| all.push(Found { value, row_group });
-            match self.filter(row_group, column)? {
-                None => (0..values.len()).for_each(found),
-                Some(filter) => {
-                    filter.find(hashes.iter().copied(), &mut found)?;
-                    filter.find(others.iter().map(|(_, hash)| *hash), |index| found(others[index].0))?;
+            // A damaged filter is an error, even if the bounds leave no value to ask it for.
+            let filter = self.filter(row_group, column)?;
+            let bounds = Bounds::new(self, row_group, column);
+            let within =
+                values.iter().enumerate().filter(|(_, value)| !bounds.exclude(column.values(), value));
+            let Some(filter) = filter else {
+                all.extend(within.map(|(value, _)| Found { value, row_group }));
+                continue;
+            };
+            let (mut hashes, mut indexes) = (Vec::new(), Vec::new());
+            for (index, value) in within {
+                let (hash, other) = value.hashes();
+                for hash in [Some(hash), other].into_iter().flatten() {
+                    hashes.push(hash);
+                    indexes.push(index);
                 }
             }
+            filter.find(&hashes, |at| all.push(Found { value: indexes[at], row_group }))?;
         }
         all.sort_unstable();
         all.dedup();

@@ -11,6 +11,7 @@
 
 mod schema;
 mod shape;
+mod thrift;
 
 use crate::error::{Error, Result};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};

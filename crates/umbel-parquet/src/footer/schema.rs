@@ -1,7 +1,7 @@
 //! Limits of the tree of columns, whose nodes come in depth-first order with the number of their
 //! children.
 
-use crate::thrift::Problem;
+use super::thrift::Problem;
 
 /// The maximum depth of a column. Decoders recurse once for each level.
 const MAX_DEPTH: usize = 128;

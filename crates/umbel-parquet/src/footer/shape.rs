@@ -9,7 +9,7 @@
 //!   <https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift>.
 
 use super::schema::Tree;
-use crate::thrift::{Cursor, Problem, Wire};
+use super::thrift::{Cursor, Problem, Wire};
 
 /// The maximum number of elements of a list. A reader reserves memory for all of them at once.
 const MAX_LIST_ELEMENTS: usize = 1_000_000;

@@ -15,10 +15,10 @@ mod time;
 mod uuid;
 
 use crate::error::{Error, Result};
-use crate::sbbf;
 use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::schema::types::ColumnDescriptor;
 use std::fmt;
+use umbel::foreign::sbbf;
 
 /// The type of the values of a column: how a text is read, and in which bytes it is stored.
 ///

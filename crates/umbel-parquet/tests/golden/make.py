@@ -66,7 +66,7 @@ INTEGER_DECIMALS = {
     "large": (pa.decimal128(18, 2), decimals, unscaled(8, "little")),
 }
 DUCK = {**{column: TYPES[column] for column in ("text", "u16", "f64", "day", "id")}, "i64": (pa.int64(), lambda t: t * 10**12, packed("<q"))}
-FEW = {column: TYPES[column] for column in ("text", "i64", "f64")}
+FEW = {column: TYPES[column] for column in ("i8", "i64", "u32", "u64", "f64", "text", "four", "id", "day", "at_us", "fixed")}
 
 
 def text(value):
@@ -134,6 +134,20 @@ pq.write_table(nested, f"{HERE}/nested.parquet", bloom_filter_options=options(["
 sizes = pa.table({"full": [f"v{t}" for t in range(200)], "roomy": [f"v{t}" for t in range(200)], "good": [f"v{t}" for t in range(200)], "bare": [1] * 200})
 pq.write_table(sizes, f"{HERE}/sizes.parquet", bloom_filter_options={"full": {"ndv": 1, "fpp": 0.5}, "roomy": {"ndv": 200, "fpp": 1e-8}, "good": {"ndv": 200, "fpp": 0.01}}, compression="zstd", store_schema=False)
 many = [2 * (t % 48 + 48 * (t // 2048)) for t in range(4096)]     # DuckDB's row groups have 2048 rows or more
+
+# The orders of three months, for the guide.
+os.makedirs(f"{HERE}/orders", exist_ok=True)
+for month in range(1, 4):
+    orders = range(200 * month, 200 * month + 200)
+    columns = {
+        "customer": pa.array([1000 + order * 37 % 500 + 400 * month for order in orders], pa.int64()),
+        "placed": pa.array([datetime.datetime(2024, month, order % 200 // 7 + 1, order % 24, order % 60) for order in orders], pa.timestamp("ms")),
+        "total": pa.array([decimal.Decimal(order * 7919 % 20000) / 100 for order in orders], pa.decimal128(9, 2)),
+        "country": [("DE", "FR", "IT", "NL")[order % 4] for order in orders],
+    }
+    filters = {"customer": {"ndv": 100, "fpp": 0.01}, "placed": {"ndv": 100, "fpp": 0.01}, "total": {"ndv": 8, "fpp": 0.3}}
+    pq.write_table(pa.table(columns), f"{HERE}/orders/2024-{month:02}.parquet", bloom_filter_options=filters, row_group_size=100, compression="zstd", store_schema=False)
+
 few = table(DUCK, many)
 duckdb.sql(f"copy (select * from few) to '{HERE}/duckdb.parquet' (format parquet, row_group_size 2048, dictionary_size_limit 100000, compression zstd)")
 answers("types", TYPES, numbers)
