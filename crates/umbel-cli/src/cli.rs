@@ -3,8 +3,8 @@
 use crate::args::headings;
 use crate::commands::{
     add, build, check, combine, compare, completions, convert, count, distinct, fold, grep, hyphenate, index,
-    info, key, lab, man, map, meta, net, password, plan, proxy, pull, push, remove, resize, shard, similar,
-    spell, table, top, uniq, url, vault, why,
+    info, key, lab, man, map, meta, net, parquet, password, plan, proxy, pull, push, remove, resize, shard,
+    similar, spell, table, top, uniq, url, vault, why,
 };
 use crate::terminal::{escape, output, redact};
 use clap::builder::Styles;
@@ -57,6 +57,7 @@ pub enum Command {
     Key(key::Args),
     Index(index::Args),
     Grep(grep::Args),
+    Parquet(parquet::Args),
     Password(password::Args),
     Url(url::Args),
     Vault(vault::Args),
@@ -78,7 +79,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Filters", &["build", "add", "check", "uniq", "remove", "why", "info", "plan"]),
     ("Several filters", &["union", "intersect", "compare", "fold", "resize", "convert", "meta", "key"]),
     ("Values and counts", &["map", "table", "count", "distinct", "top"]),
-    ("Files and text", &["index", "grep", "spell", "hyphenate", "similar"]),
+    ("Files and text", &["index", "grep", "parquet", "spell", "hyphenate", "similar"]),
     ("Security and networks", &["password", "url", "vault", "net"]),
     ("Servers", &["proxy", "push", "pull", "shard"]),
     ("About umbel", &["lab", "completions", "man"]),

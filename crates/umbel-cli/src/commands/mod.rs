@@ -20,6 +20,7 @@ pub mod man;
 pub mod map;
 pub mod meta;
 pub mod net;
+pub mod parquet;
 pub mod password;
 pub mod plan;
 pub mod proxy;
@@ -53,6 +54,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Table(args) => table::run(&args),
         Command::Index(args) => index::run(&args),
         Command::Grep(args) => grep::run(&args),
+        Command::Parquet(args) => parquet::run(&args),
         Command::Password(args) => password::run(&args),
         Command::Url(args) => url::run(&args),
         Command::Vault(args) => vault::run(&args),

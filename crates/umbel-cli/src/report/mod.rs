@@ -9,4 +9,4 @@ mod text;
 pub use filter::FilterReport;
 pub use plan::{FormulaReport, PlanReport};
 pub use table::{Columns, Rows};
-pub use text::{count, escaped, percent, printable, shell_word, size, truncated};
+pub use text::{count, escaped, other_names, percent, printable, shell_word, size, truncated};

@@ -4,6 +4,7 @@ use bstr::ByteSlice;
 use indicatif::HumanBytes;
 use std::borrow::Cow;
 use umbel::internals::text::is_control;
+use umbel_text::near_names::near_names;
 
 /// Returns foreign text in a form that is safe to print and not too long: [`escaped`] and
 /// [`truncated`].
@@ -59,6 +60,19 @@ pub fn percent(rate: f64) -> String {
 /// Returns a number and its noun, such as `1 epoch` or `2 epochs`.
 pub fn count(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Returns the end of an error with the names that resemble a wanted one, or else the
+/// first names.
+pub fn other_names(wanted: &str, names: &[&str]) -> String {
+    const MAX_NAMES: usize = 5;
+    let near = near_names(wanted, names.iter().copied(), MAX_NAMES);
+    if !near.is_empty() {
+        return format!("similar names: {}", near.join(", "));
+    }
+    let more = if names.len() > MAX_NAMES { ", ..." } else { "" };
+    let first: Vec<&str> = names.iter().copied().take(MAX_NAMES).collect();
+    format!("there are {}{more}", first.join(", "))
 }
 
 /// Formats a size: `1.25 MiB`.

@@ -74,6 +74,7 @@ mod net_trace;
 mod net_trace_network;
 mod options;
 mod pages;
+mod parquet;
 mod password;
 mod pipes;
 mod planning;

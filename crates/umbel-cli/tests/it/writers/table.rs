@@ -186,6 +186,8 @@ pub const READERS: &[&str] = &[
     "index which",
     "index info",
     "grep",
+    "parquet which",
+    "parquet info",
     "spell",
     "hyphenate",
     "similar",

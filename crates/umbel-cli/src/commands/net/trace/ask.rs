@@ -5,6 +5,7 @@ use crate::input::name;
 use crate::packets::captures::one_packet;
 use crate::packets::paths::{self, Inquiry};
 use crate::packets::store_report::whole_seconds;
+use crate::report::other_names;
 use crate::terminal::exit;
 use crate::terminal::output::warn;
 use anyhow::{Result, bail};
@@ -16,7 +17,6 @@ use umbel_net::capture::Timestamp;
 use umbel_net::rfc3339;
 use umbel_net::topology::Graph;
 use umbel_net::traceback::store::{Contents, Store};
-use umbel_text::near_names::near_names;
 
 /// Find the routers that a packet came through, in a store of `umbel net trace record`.
 ///
@@ -139,17 +139,4 @@ impl Args {
         }
         Ok(victim)
     }
-}
-
-/// Returns the end of an error with the names of routers that resemble a wanted one, or else the
-/// first names.
-fn other_names(wanted: &str, names: &[&str]) -> String {
-    const MAX_NAMES: usize = 5;
-    let near = near_names(wanted, names.iter().copied(), MAX_NAMES);
-    if !near.is_empty() {
-        return format!("similar names: {}", near.join(", "));
-    }
-    let more = if names.len() > MAX_NAMES { ", ..." } else { "" };
-    let first: Vec<&str> = names.iter().copied().take(MAX_NAMES).collect();
-    format!("there are {}{more}", first.join(", "))
 }
