@@ -68,6 +68,39 @@ pub enum Error {
         /// The dotted paths of the columns in the file.
         columns: Vec<String>,
     },
+    /// A column has values that filters and texts cannot have.
+    NoText {
+        /// The file.
+        path: PathBuf,
+        /// The dotted path of the column.
+        column: String,
+        /// The type of the values.
+        values: String,
+    },
+    /// A column has a filter already.
+    HasFilter {
+        /// The file.
+        path: PathBuf,
+        /// The dotted path of the column.
+        column: String,
+        /// The number of the row group, from 0.
+        row_group: usize,
+    },
+    /// A filter would be longer than readers accept.
+    FilterTooLong {
+        /// The file.
+        path: PathBuf,
+        /// The dotted path of the column.
+        column: String,
+        /// The number of the row group, from 0.
+        row_group: usize,
+        /// The number of distinct values.
+        values: u64,
+    },
+    /// An error of the filter library, such as a parameter out of range.
+    Filter(umbel::Error),
+    /// An error of an index.
+    Index(umbel_text::Error),
     /// A text is not a value of the type of a column.
     NotAValue {
         /// The text, at most its first hundred characters.
@@ -85,6 +118,35 @@ impl Error {
 
     pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Error {
         Error::Damaged { path: path.to_owned(), what: what.into() }
+    }
+}
+
+/// Errors about files become variants of this crate, so that callers match one variant for each.
+impl From<umbel::Error> for Error {
+    fn from(error: umbel::Error) -> Error {
+        match error {
+            umbel::Error::Io { path, doing, source } => Error::Io { path, doing, source },
+            other => Error::Filter(other),
+        }
+    }
+}
+
+impl Error {
+    /// Returns the message for a caller that names the file itself.
+    pub(crate) fn without_path(self) -> String {
+        match self {
+            Error::NotParquet { .. } => "it is not a Parquet file, or its end is missing".to_string(),
+            Error::Encrypted { .. } => "its footer is encrypted, and cannot be read".to_string(),
+            Error::Summary { .. } => "it describes columns that are stored in other files".to_string(),
+            Error::Damaged { what, .. } => format!("it is damaged: {what}"),
+            Error::OutOfMemory { bytes, .. } => {
+                format!("the system has no {bytes} bytes of memory to read it")
+            }
+            Error::NoText { column, values, .. } => {
+                format!("its column {column} has {values} values, which have no filter")
+            }
+            error => error.to_string(),
+        }
     }
 }
 
@@ -110,6 +172,23 @@ impl fmt::Display for Error {
             Error::NoColumn { path, column, .. } => {
                 write!(f, "{} has no column {column}", path.display())
             }
+            Error::NoText { path, column, values } => write!(
+                f,
+                "column {column} of {} has {values} values, which have neither filters nor texts: name another column",
+                path.display()
+            ),
+            Error::HasFilter { path, column, row_group } => write!(
+                f,
+                "column {column} of {} has a filter in row group {row_group} already: `umbel parquet info` describes it",
+                path.display()
+            ),
+            Error::FilterTooLong { path, column, row_group, values } => write!(
+                f,
+                "the {values} values of column {column} in row group {row_group} of {} need a filter of more than 128 MiB, which readers refuse: allow a higher rate",
+                path.display()
+            ),
+            Error::Filter(error) => write!(f, "{error}"),
+            Error::Index(error) => write!(f, "{error}"),
             Error::NotAValue { text, needs } => write!(f, "{text:?} {needs}"),
         }?;
         write_causes(self, f)

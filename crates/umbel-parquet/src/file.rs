@@ -40,6 +40,22 @@ impl Column {
     pub fn values(&self) -> &ValueType {
         &self.values
     }
+
+    /// Fails if values of this column have no text: truth values, intervals and nested types.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`Error::NoText`].
+    pub fn check_text(&self, file: &ParquetFile) -> Result<()> {
+        match self.values {
+            ValueType::Boolean | ValueType::Other(_) => Err(Error::NoText {
+                path: file.path.clone(),
+                column: self.path.clone(),
+                values: self.values.to_string(),
+            }),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl ParquetFile {
@@ -52,6 +68,15 @@ impl ParquetFile {
     pub fn open(path: impl Into<PathBuf>) -> Result<ParquetFile> {
         let path = path.into();
         let file = File::open(&path).map_err(Error::io(&path, "open"))?;
+        ParquetFile::from_file(path, file)
+    }
+
+    /// Reads the footer of an open file. The path is for messages.
+    ///
+    /// # Errors
+    ///
+    /// Fails like [`open`](ParquetFile::open).
+    pub fn from_file(path: PathBuf, file: File) -> Result<ParquetFile> {
         let about = file.metadata().map_err(Error::io(&path, "examine"))?;
         if !about.is_file() {
             return Err(Error::NotParquet { path });
@@ -78,6 +103,11 @@ impl ParquetFile {
     /// Returns the position of the footer. Pages and filters end before it.
     pub fn footer_start(&self) -> u64 {
         self.footer.start
+    }
+
+    /// Returns the length of the footer.
+    pub fn footer_length(&self) -> u64 {
+        self.footer.length
     }
 
     /// Returns the number of row groups.

@@ -16,21 +16,29 @@
 //! # Ok::<(), umbel_parquet::Error>(())
 //! ```
 //!
-//! [`values`] reads texts as the values of a column, and [`health`] judges filters. No file makes
+//! [`ParquetFile::add_filter`] adds filters to a file that has none, and [`index`] asks thousands of files
+//! at once. [`values`] reads texts as the values of a column, and [`health`] judges filters. No file makes
 //! these functions panic, or take more memory than its own length justifies.
 //!
 //! The command `umbel` offers them as `umbel parquet`.
 
 mod bounds;
+mod catch;
+mod codec;
 mod error;
 mod file;
 mod filter;
 mod footer;
 pub mod health;
+pub mod index;
+mod pages;
 mod query;
+mod read;
+mod rewrite;
 pub mod values;
 
 pub use error::{Error, Result};
 pub use file::{Column, ParquetFile};
 pub use filter::ChunkFilter;
 pub use query::Found;
+pub use rewrite::AddedFilter;

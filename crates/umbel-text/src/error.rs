@@ -71,6 +71,11 @@ pub enum Error {
         /// The column.
         column: String,
     },
+    /// No table has the column of an index.
+    NoColumn {
+        /// The name of the column.
+        column: String,
+    },
     /// The keys of an index are words, where the values of a column are needed.
     TextIndex {
         /// The index.
@@ -302,6 +307,7 @@ impl fmt::Display for Error {
                 "{0} is an index of the column {column}: see `umbel parquet which {0}` and `umbel parquet index`",
                 path.display()
             ),
+            Error::NoColumn { column } => write!(f, "no table has a column {column}"),
             Error::TextIndex { path } => {
                 write!(f, "{0} is an index of words, not of a column: see `umbel index which {0}`", path.display())
             }

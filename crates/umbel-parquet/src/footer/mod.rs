@@ -9,9 +9,10 @@
 //! footer holds the elements that it announces, and [`schema`] that the tree of columns is no
 //! deeper and its paths no longer than those of real files.
 
+pub(crate) mod edit;
 mod schema;
 mod shape;
-mod thrift;
+pub(crate) mod thrift;
 
 use crate::error::{Error, Result};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
@@ -23,7 +24,7 @@ use std::path::Path;
 const TAIL_BYTES: u64 = 8;
 
 /// The signature at both ends of a file.
-const SIGNATURE: &[u8] = b"PAR1";
+pub(crate) const SIGNATURE: &[u8] = b"PAR1";
 
 /// The signature of a file whose footer is encrypted.
 const ENCRYPTED_SIGNATURE: &[u8] = b"PARE";
@@ -33,6 +34,8 @@ pub(crate) struct Footer {
     pub metadata: ParquetMetaData,
     /// The position of the footer: pages and filters end before it.
     pub start: u64,
+    /// The length of the footer.
+    pub length: u64,
 }
 
 /// Reads the footer of a file of this length.
@@ -65,7 +68,7 @@ pub(crate) fn read(path: &Path, file: &File, length: u64) -> Result<Footer> {
     if columns.into_iter().any(|column| column.file_path().is_some()) {
         return Err(Error::Summary { path: path.to_owned() });
     }
-    Ok(Footer { metadata, start })
+    Ok(Footer { metadata, start, length: footer_length.into() })
 }
 
 /// Reads bytes that are known to lie within the file.

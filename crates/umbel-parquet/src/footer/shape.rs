@@ -201,7 +201,7 @@ impl Walk<'_> {
                     seen_fields |= 1 << number;
                     seen(number, self.value(*shape, wire)?);
                 }
-                None => self.pass_over(wire, MAX_UNLISTED_DEPTH)?,
+                None => self.cursor.pass_over(wire, MAX_UNLISTED_DEPTH)?,
             }
             before = number;
         }
@@ -246,48 +246,6 @@ impl Walk<'_> {
             Wire::Uuid => self.cursor.bytes(16).map(|_| 0),
             Wire::Bool | Wire::List | Wire::Map | Wire::Struct => Ok(0),
         }
-    }
-
-    /// Passes over a value of any shape.
-    fn pass_over(&mut self, wire: Wire, depth: u32) -> Result<(), Problem> {
-        let Some(depth) = depth.checked_sub(1) else { return Err("values are nested too deep") };
-        match wire {
-            Wire::Struct => {
-                let mut before = 0;
-                while let Some((number, wire)) = self.cursor.field(before)? {
-                    self.pass_over(wire, depth)?;
-                    before = number;
-                }
-            }
-            Wire::List => {
-                let (count, wire) = self.list()?;
-                for _ in 0..count {
-                    self.pass_over_element(wire, depth)?;
-                }
-            }
-            Wire::Map => {
-                let count = self.cursor.unsigned()?;
-                if count > self.cursor.0.len() as u64 || count > MAX_LIST_ELEMENTS as u64 {
-                    return Err("a map has more elements than there are bytes left");
-                }
-                // The types of a map take a byte, which an empty one does not have.
-                let types = if count > 0 { self.cursor.byte()? } else { return Ok(()) };
-                for _ in 0..count {
-                    self.pass_over_element(Wire::from_code(types >> 4)?, depth)?;
-                    self.pass_over_element(Wire::from_code(types & 0x0f)?, depth)?;
-                }
-            }
-            wire => {
-                self.plain(wire)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Passes over an element of a list or map. Readers do not agree on the length of Booleans
-    /// there, and the format has none.
-    fn pass_over_element(&mut self, wire: Wire, depth: u32) -> Result<(), Problem> {
-        if wire == Wire::Bool { Err("a list has Booleans") } else { self.pass_over(wire, depth) }
     }
 }
 

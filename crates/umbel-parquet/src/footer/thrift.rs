@@ -112,6 +112,51 @@ impl<'a> Cursor<'a> {
         Ok(Some((number.ok_or("a field has a number beyond 32767")?, wire)))
     }
 
+    /// Passes over a value, whose parts are nested at most `depth` times.
+    pub fn pass_over(&mut self, wire: Wire, depth: u32) -> Result<(), Problem> {
+        let Some(depth) = depth.checked_sub(1) else { return Err("values are nested too deep") };
+        match wire {
+            // The value is in the type.
+            Wire::Bool => {}
+            Wire::Byte => drop(self.byte()?),
+            Wire::I16 | Wire::I32 | Wire::I64 => drop(self.signed()?),
+            Wire::Double => drop(self.bytes(8)?),
+            Wire::Uuid => drop(self.bytes(16)?),
+            Wire::Binary => drop(self.binary()?),
+            Wire::Struct => {
+                let mut before = 0;
+                while let Some((number, wire)) = self.field(before)? {
+                    self.pass_over(wire, depth)?;
+                    before = number;
+                }
+            }
+            Wire::List => {
+                let (count, wire) = self.list()?;
+                (0..count).try_for_each(|_| self.pass_over_element(wire, depth))?;
+            }
+            Wire::Map => {
+                let count = self.unsigned()?;
+                if count > self.0.len() as u64 {
+                    return Err("a map has more elements than there are bytes left");
+                }
+                // The types of a map take a byte, which an empty one does not have.
+                let types = if count > 0 { self.byte()? } else { return Ok(()) };
+                let (key, value) = (Wire::from_code(types >> 4)?, Wire::from_code(types & 0x0f)?);
+                for _ in 0..count {
+                    self.pass_over_element(key, depth)?;
+                    self.pass_over_element(value, depth)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes over an element of a list or map. Readers do not agree on the length of Booleans
+    /// there, and the format has none.
+    fn pass_over_element(&mut self, wire: Wire, depth: u32) -> Result<(), Problem> {
+        if wire == Wire::Bool { Err("a list has Booleans") } else { self.pass_over(wire, depth) }
+    }
+
     /// Takes the start of a list: the number and the type of its elements.
     pub fn list(&mut self) -> Result<(usize, Wire), Problem> {
         let byte = self.byte()?;

@@ -10,7 +10,9 @@
 //! - Parquet Bloom filters, <https://github.com/apache/parquet-format/blob/master/BloomFilter.md>.
 //! - Parquet logical types, <https://github.com/apache/parquet-format/blob/master/LogicalTypes.md>.
 
+mod names;
 mod number;
+mod text;
 mod time;
 mod uuid;
 
@@ -144,6 +146,11 @@ impl Value {
     /// Returns the bytes that a filter hashes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Returns the encodings of values that are equal to this one: for a zero with a sign, two.
+    pub fn encodings(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(&self.bytes[..]).chain(self.other.as_deref())
     }
 
     /// Returns the hash of the value, and for a zero with a sign that of the other zero.

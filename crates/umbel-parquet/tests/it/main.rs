@@ -1,7 +1,10 @@
 //! The promises of the crate, one module for each.
 
+mod add_filter;
 mod golden;
 mod hostile;
+mod index;
+mod pages;
 mod values;
 
 use std::path::PathBuf;

@@ -90,8 +90,8 @@ pub fn build(
 ///
 /// # Errors
 ///
-/// Fails if the rate is out of range, there is no root, a root does not exist, or the index cannot
-/// be written. Files that cannot be read are in [`BuildSummary::failed`].
+/// Fails if the rate is out of range, there is no root, a root does not exist, no file has the
+/// column, or the index cannot be written. Files that cannot be read are in [`BuildSummary::failed`].
 pub fn build_column(
     index: &Path,
     roots: &[PathBuf],
@@ -165,6 +165,7 @@ fn make(
         for root in 0..builder.catalog.roots.len() as u32 {
             builder.add_root(root, tables, options)?;
         }
+        builder.check_column()?;
         summary = builder.write(file)?;
         Ok::<(), Error>(())
     })?;
@@ -292,6 +293,18 @@ impl<'a> Builder<'a> {
         let blocks = start..self.catalog.blocks.len() as u32;
         self.catalog.entries.push(Entry { blocks, ..entry });
         Ok(())
+    }
+
+    /// Fails for a new index of a column that is in none of the files that could be read.
+    fn check_column(&self) -> Result<()> {
+        match self.catalog.source.column() {
+            Some(column)
+                if self.old.is_none() && self.catalog.types.is_empty() && self.summary.failed.is_empty() =>
+            {
+                Err(Error::NoColumn { column: column.name.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes the index.

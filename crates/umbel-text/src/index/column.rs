@@ -95,4 +95,14 @@ impl Query {
     pub fn any_key(keys: impl IntoIterator<Item = Digest>) -> Query {
         Query { alternatives: keys.into_iter().map(|key| vec![key]).collect() }
     }
+
+    /// Returns the query for which no file can be ruled out.
+    pub fn anything() -> Query {
+        Query { alternatives: vec![Vec::new()] }
+    }
+
+    /// Returns the query for files that match at least one of these.
+    pub fn any_of(queries: impl IntoIterator<Item = Query>) -> Query {
+        Query { alternatives: queries.into_iter().flat_map(|query| query.alternatives).collect() }
+    }
 }

@@ -1,0 +1,123 @@
+//! Adds filters to a file that exists, and copies everything else as it is.
+//!
+//! The new file is the old one up to its footer, then the new filters, and a footer that names them.
+//! So the pages, their index and the other filters keep their places, and are the same bytes.
+
+use crate::error::{Error, Result};
+use crate::file::{Column, ParquetFile};
+use crate::footer::edit::{FilterPlace, with_filters};
+use crate::footer::read_bytes;
+use std::io::{self, BufWriter, Read, Seek, Write};
+use std::path::Path;
+use umbel::file::{Placing, save_with};
+use umbel::foreign::sbbf::{self, BLOCK_BYTES, Blocks};
+
+/// A filter that was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AddedFilter {
+    /// The number of distinct values in the row group.
+    pub values: u64,
+    /// The length of the filter, without its header.
+    pub bytes: u64,
+}
+
+impl ParquetFile {
+    /// Writes a copy of the file in which a column has a filter in each row group, with a rate of
+    /// false positives of at most `rate`. Nothing else changes.
+    ///
+    /// A filter has the smallest power of two of bytes that suffices for the distinct values of its
+    /// row group, since some readers accept no other length. The copy is written whole or not at all.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is not between 0 and 1, the column has filters, its pages cannot be read,
+    /// the footer is signed, a filter would be longer than 128 MiB, or the copy cannot be written.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the column is of another file.
+    pub fn add_filter(
+        &self,
+        column: &Column,
+        rate: f64,
+        to: &Path,
+        placing: Placing,
+    ) -> Result<Vec<AddedFilter>> {
+        if !(rate > 0.0 && rate < 1.0) {
+            return Err(Error::Filter(umbel::Error::parameter("rate", rate, "a number between 0 and 1")));
+        }
+        let groups = self.metadata().row_groups();
+        if let Some(row_group) =
+            groups.iter().position(|group| group.column(column.index()).bloom_filter_offset().is_some())
+        {
+            let (path, column) = (self.path().to_owned(), column.path().to_owned());
+            return Err(Error::HasFilter { path, column, row_group });
+        }
+        let footer = read_bytes(self.path(), self.file(), self.footer_start(), self.footer_length())?;
+        let failed = |doing| move |source| Error::Io { path: to.to_owned(), doing, source };
+        let mut added = Vec::new();
+        save_with(to, placing, |file| {
+            let mut source = self.file();
+            source.rewind().map_err(Error::io(self.path(), "read"))?;
+            // The system copies, without a buffer here.
+            let copied = io::copy(&mut source.take(self.footer_start()), file).map_err(failed("write to"))?;
+            if copied != self.footer_start() {
+                return Err(Error::damaged(self.path(), "it has become shorter"));
+            }
+            let mut out = BufWriter::new(file);
+            let (mut offset, mut places) = (copied, Vec::new());
+            for row_group in 0..self.row_groups() {
+                let (values, filter) = self.build_filter(row_group, column, rate)?;
+                let blocks = filter.as_bytes();
+                let header = sbbf::write_header(blocks.len())?;
+                out.write_all(&header).and_then(|()| out.write_all(blocks)).map_err(failed("write to"))?;
+                let length = header.len() + blocks.len();
+                places.push(FilterPlace { offset, length: length as u32 });
+                added.push(AddedFilter { values, bytes: blocks.len() as u64 });
+                offset += length as u64;
+            }
+            let footer = with_filters(&footer, column.index(), &places)
+                .map_err(|what| Error::damaged(self.path(), format!("in its footer, {what}")))?;
+            out.write_all(&footer).map_err(failed("write to"))?;
+            out.write_all(&(footer.len() as u32).to_le_bytes()).map_err(failed("write to"))?;
+            out.write_all(b"PAR1").and_then(|()| out.flush()).map_err(failed("write to"))
+        })?;
+        Ok(added)
+    }
+
+    /// Returns the number of distinct values of a column in a row group, and the filter of them.
+    fn build_filter(&self, row_group: usize, column: &Column, rate: f64) -> Result<(u64, Blocks)> {
+        let (mut hashes, mut wanted) = (Vec::new(), MIN_HASHES);
+        self.each_distinct(row_group, column, |value| {
+            hashes.push(sbbf::hash(value));
+            if hashes.len() == wanted {
+                // Repeated values must not take memory.
+                remove_repeated(&mut hashes);
+                wanted = (2 * hashes.len()).max(MIN_HASHES);
+            }
+        })?;
+        remove_repeated(&mut hashes);
+        let values = hashes.len() as u64;
+        let blocks = sbbf::blocks_for(values, rate).ok().filter(|blocks| *blocks <= MAX_BLOCKS);
+        let Some(blocks) = blocks else {
+            let (path, column) = (self.path().to_owned(), column.path().to_owned());
+            return Err(Error::FilterTooLong { path, column, row_group, values });
+        };
+        let mut filter = Blocks::new(blocks)?;
+        filter.insert_hashes(&hashes)?;
+        Ok((values, filter))
+    }
+}
+
+/// The number of hashes from which on repeated ones are removed.
+const MIN_HASHES: usize = 1 << 16;
+
+/// The largest number of blocks that all readers accept: 128 MiB.
+const MAX_BLOCKS: u64 = (128 << 20) / BLOCK_BYTES as u64;
+
+/// Sorts hashes, so that each is there once.
+fn remove_repeated(hashes: &mut Vec<u64>) {
+    hashes.sort_unstable();
+    hashes.dedup();
+}
