@@ -29,6 +29,7 @@ __all__ = [
     "__version__",
     "Structure",
     "Filter",
+    "Foreign",
     "Bloom",
     "Cuckoo",
     "Counting",
@@ -47,6 +48,7 @@ __all__ = [
     "open",
     "plan",
     "_restore",
+    "_restore_foreign",
 ]
 
 _T = TypeVar("_T")
@@ -72,6 +74,12 @@ _SetKind: TypeAlias = Literal[
     "aging",
     "fuse",
 ]
+
+# The formats and the funnels of other libraries.
+_Format: TypeAlias = Literal[
+    "datasketches", "dcso", "guava", "redisbloom", "sbbf", "spark", "spark2"
+]
+_Funnel: TypeAlias = Literal["utf8", "unencoded", "bytes", "long", "int"]
 
 @type_check_only
 class _ArrowArray(Protocol):
@@ -167,6 +175,35 @@ class _Explanation(TypedDict):
     first_zero: int | None
 
 @type_check_only
+class _ForeignStats(TypedDict):
+    format: _Format
+    bits: int
+    bits_set: int
+    hashes: int
+    fill: float
+    links: int
+    capacity: int | None
+    count: int | None
+    fpr_target: float | None
+    fpr_now: float
+    seed: int | None
+    remark: str | None
+
+@type_check_only
+class _ForeignProbe(TypedDict):
+    link: int
+    bit: int
+    value: int
+
+@type_check_only
+class _ForeignExplanation(TypedDict):
+    key: Any
+    format: _Format
+    probes: list[_ForeignProbe]
+    member: bool
+    first_zero: int | None
+
+@type_check_only
 class _Abilities(TypedDict):
     add: bool
     remove: bool
@@ -209,6 +246,7 @@ class Structure:
         *,
         embed_secret: bool = False,
         meta: dict[str, str] | None = None,
+        format: _Format | None = None,
     ) -> None: ...
     @classmethod
     def load(
@@ -278,6 +316,55 @@ class Filter(Structure):
     def __ne__(self, other: object, /) -> bool: ...
     def __bool__(self) -> bool: ...
     __hash__: None  # type: ignore[assignment]
+
+@final
+class Foreign:
+    def __new__(
+        cls,
+        format: _Format,
+        expected_items: int,
+        false_positive_rate: float,
+        *,
+        funnel: _Funnel | None = None,
+        seed: int | None = None,
+    ) -> Self: ...
+    @property
+    def format(self) -> _Format: ...
+    @property
+    def funnel(self) -> _Funnel | None: ...
+    @property
+    def read_only(self) -> bool: ...
+    def add(self, item: _Item, /) -> bool: ...
+    def __contains__(self, item: _Item, /) -> bool: ...
+    def update(self, *others: _Items) -> None: ...
+    @overload
+    def contains_many(self, items: _Arrow) -> Mask: ...
+    @overload
+    def contains_many(self, items: _Array) -> NDArray[bool_]: ...
+    @overload
+    def contains_many(self, items: Iterable[_Item] | Buffer) -> list[bool]: ...
+    def why(self, item: _Item) -> _ForeignExplanation: ...
+    def stats(self) -> _ForeignStats: ...
+    def save(
+        self, file: _Path | _Writer, *, format: _Format | None = None
+    ) -> None: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def load(
+        file: _Path | _Reader,
+        *,
+        format: _Format | None = None,
+        funnel: _Funnel | None = None,
+    ) -> Foreign: ...
+    @staticmethod
+    def from_bytes(
+        data: Buffer, *, format: _Format | None = None, funnel: _Funnel | None = None
+    ) -> Foreign: ...
+    def copy(self) -> Self: ...
+    def __bytes__(self) -> bytes: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: object, /) -> Self: ...
+    def __reduce__(self) -> tuple[Callable[..., Foreign], tuple[object, ...]]: ...
 
 @final
 class Bloom(Filter):
@@ -558,13 +645,36 @@ class Mask:
     ) -> tuple[CapsuleType, CapsuleType]: ...
 
 # The class depends on the file. `Bloom.load` and its like have a precise type.
+@overload
 def load(
-    file: _Path | _Reader, *, secret: _Secret | None = None, key: _Key | None = None
+    file: _Path | _Reader, *, format: _Format, funnel: _Funnel | None = None
+) -> Foreign: ...
+@overload
+def load(
+    file: _Path | _Reader,
+    *,
+    secret: _Secret | None = None,
+    key: _Key | None = None,
+    format: None = None,
+    funnel: _Funnel | None = None,
 ) -> Any: ...
+@overload
 def open(
-    path: _Path, *, secret: _Secret | None = None, key: _Key | None = None
+    path: _Path, *, format: _Format, funnel: _Funnel | None = None
+) -> Foreign: ...
+@overload
+def open(
+    path: _Path,
+    *,
+    secret: _Secret | None = None,
+    key: _Key | None = None,
+    format: None = None,
+    funnel: _Funnel | None = None,
 ) -> Any: ...
 def plan(
     expected_items: int, false_positive_rate: float, *, kind: _SetKind = "blocked"
 ) -> _Plan: ...
 def _restore(data: bytes, key: _Key | None) -> Structure: ...
+def _restore_foreign(
+    data: bytes, format: _Format, funnel: _Funnel | None
+) -> Foreign: ...

@@ -5,12 +5,14 @@
 //!   Filter                      sets: add, in, update, contains_many, set operators
 //!     Bloom  Cuckoo  Counting  Quotient  Scalable  Aging  Fuse
 //!   Map  Count  Distinct  CountMin  TopK  Frequent
+//! Foreign                       filters of other libraries, which have none of this in common
 //! ```
 //!
 //! `Structure` holds all data; the classes below add methods and constructors. The classes that
 //! programs see are derived from these once more, see [`leaf`].
 
 mod filter;
+mod foreign;
 mod kinds;
 mod leaf;
 mod map;
@@ -18,6 +20,8 @@ mod sketches;
 mod structure;
 
 pub use filter::Filter;
+use foreign::Foreign;
+pub use foreign::restore_foreign;
 pub use kinds::plan;
 pub use structure::{Structure, load, open, path_of, restore};
 
@@ -27,5 +31,6 @@ use pyo3::prelude::*;
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Structure>()?;
     module.add_class::<Filter>()?;
+    module.add_class::<Foreign>()?;
     leaf::add_to(module)
 }

@@ -1,5 +1,6 @@
 //! `Structure`: the data of every object, and the methods that all classes have.
 
+use super::foreign::{self, Reading};
 use super::leaf;
 use crate::errors::{Exception, raise};
 use crate::keys::Encoder;
@@ -117,30 +118,32 @@ impl Structure {
     /// written only with `embed_secret=True`; then everybody who has the file can craft false
     /// positives. A sealed secret is never written.
     ///
-    /// `meta` replaces the metadata: a dict from names to texts.
+    /// `meta` replaces the metadata: a dict from names to texts. `format` names the format of another
+    /// library, in which nothing but a `Foreign` of that format can be written.
     ///
     /// >>> f = Bloom(100, 0.01)
     /// >>> f.save("fruit.umbel", meta={"source": "market"})
     /// >>> umbel.load("fruit.umbel").meta
     /// {'source': 'market'}
-    #[pyo3(signature = (file, *, embed_secret = false, meta = None))]
+    #[pyo3(signature = (file, *, embed_secret = false, meta = None, format = None))]
     fn save(
         &self,
         py: Python<'_>,
         file: &Bound<'_, PyAny>,
         embed_secret: bool,
         meta: Option<Meta>,
+        format: Option<&str>,
     ) -> PyResult<()> {
+        if let Some(name) = format {
+            return Err(foreign::cannot_write("a filter of umbel", foreign::format_of(name)?));
+        }
         let meta = meta.unwrap_or_else(|| self.meta.clone());
         let options = Options { meta, embed_key: embed_secret, create_new: false };
         if file.hasattr(intern!(py, "write"))? {
             let bytes = self.with_view(py, |stored| file::to_bytes(stored, &options))?;
             return write_all(file, &PyBytes::new(py, &bytes));
         }
-        let path = path_of(
-            file,
-            "save() takes a path or an object with write(): str, os.PathLike or a binary file",
-        )?;
+        let path = path_of(file, SAVING)?;
         self.with_view(py, |stored| file::save(&path, stored, &options))
     }
 
@@ -177,7 +180,7 @@ impl Structure {
         secret: Option<&Bound<'py, PyAny>>,
         key: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        of_class(cls, load(cls.py(), file, secret, key)?)
+        of_class(cls, load(cls.py(), file, secret, key, None, None)?)
     }
 
     /// Reads and verifies the bytes of a file.
@@ -349,22 +352,35 @@ fn of_class<'py>(cls: &Bound<'py, PyType>, object: Bound<'py, PyAny>) -> PyResul
 /// >>> Cuckoo(100, 0.01).save("fruit.umbel")
 /// >>> umbel.load("fruit.umbel")
 /// <umbel.Cuckoo kind=cuckoo expected_items=100 false_positive_rate=0.01 inserted=0>
+///
+/// Bloom filters of other libraries are read, too; see `Foreign` for their formats and funnels. Files
+/// of DCSO, Spark and DataSketches are recognised; `format` names the others.
+///
+/// >>> Foreign("guava", 100, 0.01).save("fruit.guava")
+/// >>> umbel.load("fruit.guava", format="guava", funnel="utf8")
+/// <umbel.Foreign format=guava funnel=utf8>
 #[pyfunction]
-#[pyo3(signature = (file, *, secret = None, key = None))]
+#[pyo3(signature = (file, *, secret = None, key = None, format = None, funnel = None))]
 pub fn load<'py>(
     py: Python<'py>,
     file: &Bound<'py, PyAny>,
     secret: Option<&Bound<'py, PyAny>>,
     key: Option<Py<PyAny>>,
+    format: Option<&str>,
+    funnel: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let ring = secret::ring(secret)?;
-    if file.hasattr(intern!(py, "read"))? {
-        let bytes = file.call_method0(intern!(py, "read"))?;
-        return from_bytes(py, &bytes_of(&bytes)?, &ring, key);
+    let (ring, reading) = (secret::ring(secret)?, Reading { format, funnel });
+    if let Some(bytes) = contents_of(file)? {
+        return match reading.read(py, &bytes)? {
+            Some(foreign) => foreign.opened(py, secret, key.as_ref()),
+            None => from_bytes(py, &bytes, &ring, key),
+        };
     }
-    let path =
-        path_of(file, "load() takes a path or an object with read(): str, os.PathLike or a binary file")?;
-    finish(py, py.detach(|| file::load(&path, &ring)), key)
+    let path = path_of(file, LOADING)?;
+    match reading.load(py, &path)? {
+        Some(foreign) => foreign.opened(py, secret, key.as_ref()),
+        None => finish(py, py.detach(|| file::load(&path, &ring)), key),
+    }
 }
 
 /// Opens a file of any class for reading only, in a time that does not depend on its size.
@@ -378,15 +394,23 @@ pub fn load<'py>(
 /// >>> f.save("fruit.umbel")
 /// >>> "apple" in umbel.open("fruit.umbel")
 /// True
+///
+/// `format` and `funnel` are for files of other libraries, as in `umbel.load`. These have no checksums:
+/// nothing but their headers is verified.
 #[pyfunction]
-#[pyo3(signature = (path, *, secret = None, key = None))]
+#[pyo3(signature = (path, *, secret = None, key = None, format = None, funnel = None))]
 pub fn open<'py>(
     py: Python<'py>,
     path: &Bound<'py, PyAny>,
     secret: Option<&Bound<'py, PyAny>>,
     key: Option<Py<PyAny>>,
+    format: Option<&str>,
+    funnel: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (path, ring) = (path_of(path, "open() takes a path: str or os.PathLike")?, secret::ring(secret)?);
+    if let Some(foreign) = (Reading { format, funnel }).open(py, &path)? {
+        return foreign.opened(py, secret, key.as_ref());
+    }
     let mapped = py.detach(|| file::map(&path, &ring)).map_err(raise)?;
     let meta = mapped.meta().clone();
     leaf::wrap(py, Structure::new(Storage::Mapped(Box::new(mapped)), key, meta)?)
@@ -422,7 +446,7 @@ fn finish<'py>(
 }
 
 /// Writes bytes to a binary file. One without a buffer may take them in several parts.
-fn write_all(file: &Bound<'_, PyAny>, bytes: &Bound<'_, PyBytes>) -> PyResult<()> {
+pub fn write_all(file: &Bound<'_, PyAny>, bytes: &Bound<'_, PyBytes>) -> PyResult<()> {
     let py = file.py();
     let (view, len) = (PyMemoryView::from(bytes)?, bytes.as_bytes().len());
     let mut at = 0;
@@ -446,6 +470,18 @@ fn write_all(file: &Bound<'_, PyAny>, bytes: &Bound<'_, PyBytes>) -> PyResult<()
     Ok(())
 }
 
+/// Returns the contents of an object that is open for reading; `None` for a path.
+pub fn contents_of(file: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
+    if !file.hasattr(intern!(file.py(), "read"))? {
+        return Ok(None);
+    }
+    bytes_of(&file.call_method0(intern!(file.py(), "read"))?).map(Some)
+}
+
+/// The arguments of `save` and of `load`.
+pub const SAVING: &str = "save() takes a path or an object with write(): str, os.PathLike or a binary file";
+pub const LOADING: &str = "load() takes a path or an object with read(): str, os.PathLike or a binary file";
+
 /// Returns a path, or the exception for an object that is none. An exception of the object's own
 /// `__fspath__` is passed on.
 pub fn path_of(path: &Bound<'_, PyAny>, expected: &'static str) -> PyResult<PathBuf> {
@@ -455,7 +491,7 @@ pub fn path_of(path: &Bound<'_, PyAny>, expected: &'static str) -> PyResult<Path
 }
 
 /// Returns the bytes of an object that has some.
-fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+pub fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(bytes) = data.cast::<PyBytes>() {
         return Ok(bytes.as_bytes().to_vec());
     }

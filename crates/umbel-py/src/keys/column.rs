@@ -147,11 +147,20 @@ impl Column {
     /// `work` waits for memory; others come in chunks that were hashed before. The digest of a row
     /// without a key is arbitrary.
     pub fn for_each_batch(&self, hasher: &Hasher, work: &mut impl Work) -> Result<()> {
+        if let Column::Numbers(numbers) = self {
+            return work.run(numbers);
+        }
+        self.run_text(work)
+            .unwrap_or_else(|| self.for_each(hasher, &mut |digests| work.run(&Hashed(digests))))
+    }
+
+    /// Passes a column of text that lies in one buffer to `work` as one batch; returns `None` for other
+    /// columns.
+    pub fn run_text(&self, work: &mut impl Work) -> Option<Result<()>> {
         match self {
-            Column::Numbers(numbers) => work.run(numbers),
-            Column::Arrow { values: Values::Text(array), .. } => run_strings(array, work),
-            Column::Arrow { values: Values::LargeText(array), .. } => run_strings(array, work),
-            _ => self.for_each(hasher, &mut |digests| work.run(&Hashed(digests))),
+            Column::Arrow { values: Values::Text(array), .. } => Some(run_strings(array, work)),
+            Column::Arrow { values: Values::LargeText(array), .. } => Some(run_strings(array, work)),
+            _ => None,
         }
     }
 
@@ -172,7 +181,8 @@ impl Column {
         rows.try_for_each(|row| self.with_bytes(row, f))
     }
 
-    fn with_bytes(&self, row: usize, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    /// Calls `f` with the bytes of a key.
+    pub fn with_bytes(&self, row: usize, f: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let integer = |copy: &dyn Fn(&mut [u64])| {
             let mut int = [0];
             copy(&mut int);

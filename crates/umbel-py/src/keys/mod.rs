@@ -9,12 +9,14 @@ mod arrow;
 mod c_data;
 mod c_schema;
 mod column;
+mod foreign;
 mod items;
 mod numbers;
 mod object;
 mod source;
 
 pub use column::{CHUNK, Column, Work};
+pub use foreign::ForeignKeys;
 pub use items::{for_each, for_each_object};
 pub use object::Encoder;
 pub use source::{Columns, Origin, Source};

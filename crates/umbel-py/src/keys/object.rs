@@ -184,6 +184,30 @@ fn rare<'a>(object: &Bound<'_, PyAny>) -> PyResult<Option<Bytes<'a>>> {
     Ok(None)
 }
 
+/// Returns the text or the bytes that an object is.
+pub fn string_of<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<Option<Bytes<'a>>> {
+    if let Some(text) = text(object) {
+        return Ok(Some(Bytes::Borrowed(text)));
+    }
+    if object.is_instance_of::<PyBytes>() || object.is_instance_of::<PyString>() {
+        return plain(object);
+    }
+    if object.is_instance_of::<PyByteArray>() || object.is_instance_of::<PyMemoryView>() {
+        return rare(object);
+    }
+    Ok(None)
+}
+
+/// Returns the integer that an object is.
+pub fn integer_of(object: &Bound<'_, PyAny>) -> PyResult<Option<i128>> {
+    let Some(integer) = index(object)? else { return Ok(None) };
+    if let Some(integer) = small(&integer) {
+        return Ok(Some(integer.into()));
+    }
+    let too_large = "an integer key of a filter of another library has at most 64 bits";
+    integer.extract().map(Some).map_err(|_| Exception::Parameter.with(too_large))
+}
+
 /// Returns the integer that an object is by the `__index__` of its class. An object that merely has an
 /// attribute of every name is none.
 fn index<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyInt>>> {

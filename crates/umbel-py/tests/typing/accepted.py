@@ -100,3 +100,16 @@ try:
     f.add(object())
 except umbel.Error as error:
     print(error)
+
+foreign = umbel.Foreign("guava", 10, 0.01, funnel="long")
+foreign.update([1, 2], np.arange(3))
+assert_type(foreign.add(1), bool)
+assert_type(1 in foreign, bool)
+assert_type(foreign.contains_many([1, 2]), list[bool])
+assert_type(foreign.contains_many(np.arange(3)), NDArray[np.bool_])
+assert_type(foreign.stats()["bits"], int)
+assert_type(foreign.why(1)["probes"][0]["value"], int)
+foreign.save("f.guava", format="guava")
+assert_type(umbel.load("f.guava", format="guava", funnel="long"), umbel.Foreign)
+assert_type(umbel.open("f.guava", format="guava", funnel="long"), umbel.Foreign)
+assert_type(umbel.Foreign.from_bytes(bytes(foreign), format="guava"), umbel.Foreign)

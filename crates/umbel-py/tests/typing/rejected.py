@@ -18,6 +18,9 @@ f.stats()["bitz"]  # error
 umbel.plan(10, 0.01, kind="fussy")  # error
 umbel.TopK(2).items(float)  # error
 umbel.Count(10) | umbel.Distinct()  # error
+umbel.Foreign("bitmap", 10, 0.01)  # error
+umbel.load("f", format="guava", funnel="text")  # error
+f.save("f", format="xml")  # error
 
 
 class Mine(umbel.Bloom):  # error
