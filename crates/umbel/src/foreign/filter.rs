@@ -239,8 +239,7 @@ impl ForeignFilter {
         let design = Design { capacity: keys, rate };
         sizing::check(design)?;
         let funnel = Funnel::for_format(format, options.funnel)?;
-        let has_seed = matches!(format, Format::DataSketches | Format::Spark2);
-        if let (Some(seed), false) = (options.seed, has_seed) {
+        if let (Some(seed), false) = (options.seed, format.has_seed()) {
             let needs = format!("the format datasketches or spark2: {format} has no seed");
             return Err(Error::parameter("seed", seed, needs));
         }

@@ -60,6 +60,33 @@ impl Format {
         }
     }
 
+    /// Returns the name of the hash that places the bits of a key.
+    ///
+    /// ```
+    /// use umbel::foreign::Format;
+    /// assert_eq!(Format::Dcso.hash_name(), "FNV-1");
+    /// ```
+    pub fn hash_name(self) -> &'static str {
+        match self {
+            Format::DataSketches | Format::Sbbf => "XXH64",
+            Format::Dcso => "FNV-1",
+            Format::Guava => "Murmur3-128",
+            Format::RedisBloom => "Murmur64A",
+            Format::Spark | Format::Spark2 => "Murmur3-32",
+        }
+    }
+
+    /// Returns whether the programs of this format hash keys of several types, so that the
+    /// [`Funnel`](super::Funnel) matters. The others hash bytes.
+    pub fn has_funnel(self) -> bool {
+        !matches!(self, Format::Dcso | Format::RedisBloom)
+    }
+
+    /// Returns whether a new filter may be given a seed for the hash.
+    pub fn has_seed(self) -> bool {
+        matches!(self, Format::DataSketches | Format::Spark2)
+    }
+
     /// Recognises a format by the first bytes of a file: DCSO, also compressed with gzip, Spark and
     /// DataSketches. The others begin with nothing of their own, so their format has to be given.
     ///

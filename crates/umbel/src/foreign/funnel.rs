@@ -90,6 +90,21 @@ impl Funnel {
         Err(Error::parameter("funnel", funnel, format!("{needs} in the format {format}")))
     }
 
+    /// Returns whether a line can be a key.
+    ///
+    /// ```
+    /// use umbel::foreign::Funnel;
+    /// assert!(Funnel::Int.accepts(b"-7") && !Funnel::Int.accepts(b"4294967296"));
+    /// ```
+    pub fn accepts(self, line: &[u8]) -> bool {
+        match self {
+            Funnel::Utf8 | Funnel::Bytes => true,
+            Funnel::Unencoded => std::str::from_utf8(line).is_ok(),
+            Funnel::Long => number::<i64>(line).is_some(),
+            Funnel::Int => number::<i32>(line).is_some(),
+        }
+    }
+
     /// Appends the bytes that are hashed for a line.
     pub(super) fn push(self, format: Format, line: &[u8], key: &mut Vec<u8>) -> Result<()> {
         let unusable = |needs: &str| {
@@ -98,21 +113,20 @@ impl Funnel {
             let dots = if short.len() < line.len() { "..." } else { "" };
             Error::parameter("key", format!("\"{short}{dots}\""), format!("{needs} for the funnel {self}"))
         };
-        let text = || std::str::from_utf8(line).ok();
         match self {
             Funnel::Utf8 | Funnel::Bytes => key.extend_from_slice(line),
             Funnel::Unencoded => {
-                let text = text().ok_or_else(|| unusable("text in UTF-8"))?;
+                let text = std::str::from_utf8(line).map_err(|_| unusable("text in UTF-8"))?;
                 key.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
             }
             Funnel::Long => {
-                let number: Option<i64> = text().and_then(|text| text.parse().ok());
-                let number = number.ok_or_else(|| unusable("a whole number from -2^63 to 2^63 - 1"))?;
+                let number: i64 =
+                    number(line).ok_or_else(|| unusable("a whole number from -2^63 to 2^63 - 1"))?;
                 key.extend(number.to_le_bytes());
             }
             Funnel::Int => {
-                let number: Option<i32> = text().and_then(|text| text.parse().ok());
-                let number = number.ok_or_else(|| unusable("a whole number from -2^31 to 2^31 - 1"))?;
+                let number: i32 =
+                    number(line).ok_or_else(|| unusable("a whole number from -2^31 to 2^31 - 1"))?;
                 match format {
                     Format::Guava | Format::Sbbf => key.extend(number.to_le_bytes()),
                     _ => key.extend(i64::from(number).to_le_bytes()),
@@ -121,6 +135,11 @@ impl Funnel {
         }
         Ok(())
     }
+}
+
+/// Parses a line as a decimal number.
+fn number<T: FromStr>(line: &[u8]) -> Option<T> {
+    std::str::from_utf8(line).ok()?.parse().ok()
 }
 
 /// The number of characters of a line that an error message quotes.
