@@ -9,6 +9,9 @@ pub const KINDS: &str = "Filter (some kinds only)";
 /// Options that only multisets have.
 pub const MULTISETS: &str = "Filter (multisets only)";
 
+/// Filters that other programs wrote.
+pub const FOREIGN: &str = "Filters of other programs";
+
 /// Which part of a line is the key.
 pub const KEYS: &str = "Keys";
 

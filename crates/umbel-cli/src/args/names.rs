@@ -8,6 +8,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 use umbel::Kind;
 use umbel::counting::Overflow;
+use umbel::foreign::{Format, Funnel};
 use umbel::hash::Strength;
 use umbel::kind::{Capabilities, Category};
 use umbel::literature::Family;
@@ -120,6 +121,16 @@ pub fn strength() -> impl TypedValueParser<Value = Strength> {
 /// Parses the strength of a hash with a secret.
 pub fn secret_hash() -> impl TypedValueParser<Value = Strength> {
     one_of(&[Strength::Keyed, Strength::Sealed])
+}
+
+/// Parses the format of a filter that another program wrote.
+pub fn format() -> impl TypedValueParser<Value = Format> {
+    one_of(Format::ALL)
+}
+
+/// Parses the form in which another program takes its keys.
+pub fn funnel() -> impl TypedValueParser<Value = Funnel> {
+    one_of(Funnel::ALL)
 }
 
 fn one_of<T>(values: &[T]) -> impl TypedValueParser<Value = T> + use<T>

@@ -1,7 +1,7 @@
 //! `umbel check`: prints the lines that may be in a filter.
 
 use crate::args::headings;
-use crate::filters::{FilterGroup, Secrets};
+use crate::filters::{FilterGroup, ForeignArgs, Secrets};
 use crate::input::{KeyedInputArgs, Records, explain_swapped};
 use crate::pipeline::{Select, bit_runs};
 use anyhow::Result;
@@ -20,6 +20,7 @@ use umbel::Answers;
   umbel check seen.umbel new.txt            # lines that may have been seen
   umbel check -v words.umbel essay.txt      # lines that are certainly not words
   umbel check --tag bad.umbel --with worse.umbel hosts.txt
+  umbel check --format guava --funnel utf8 users.bloom names.txt
   tail -f access.log | umbel check -d ' ' -F 1 bad.umbel")]
 pub struct Args {
     /// Filter to query
@@ -41,6 +42,9 @@ pub struct Args {
     /// Select lines that may be in all of the filters
     #[arg(long, help_heading = headings::SEARCH)]
     all: bool,
+
+    #[command(flatten)]
+    foreign: ForeignArgs,
 
     #[command(flatten)]
     input: KeyedInputArgs,
@@ -71,12 +75,12 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let paths: Vec<&PathBuf> = std::iter::once(&args.filter).chain(&args.others).collect();
-    let filters = FilterGroup::open(&args.secrets, paths.iter().copied())
+    let filters = FilterGroup::open(&args.secrets, &args.foreign, paths.iter().copied())
         .map_err(|error| explain_swapped(error, "check FILTER", &args.filter, args.input.files()))?;
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let Args { line_buffered, count, quiet, .. } = *args;
     Select { line_buffered, count, quiet }.run(
-        &args.input,
+        &args.input.with_funnel(args.foreign.funnel),
         |records| {
             let answers = filters.query(&records.keys()?)?;
             let selected = args.select(&answers, records.key_count());

@@ -1,30 +1,36 @@
 //! `umbel info`: describes filters.
 
 use crate::args::headings;
-use crate::report::FilterReport;
+use crate::filters::FormatArg;
+use crate::report::{FilterReport, ForeignReport};
 use crate::system::{clock, signals};
 use crate::terminal::exit::FAILED;
 use crate::terminal::output;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel::file::{self, Examined};
+use umbel::foreign::ForeignFilter;
 
 /// Show the kind, size, keys and rate of a filter or sketch.
 ///
 /// The fill, the hash and the metadata are printed too. No secret is needed. All checksums are
-/// verified. A damaged file is reported, the other files are still described, and the exit code is
+/// verified; the filters of other programs have none, and only their lengths and counts are checked. A damaged file is reported, the other files are still described, and the exit code is
 /// 2.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel info seen.umbel
   umbel info --json june.umbel july.umbel
-  umbel info --verify june.umbel july.umbel || echo 'damaged'")]
+  umbel info --verify june.umbel july.umbel || echo 'damaged'
+  umbel info --format guava users.bloom")]
 pub struct Args {
     /// Filters or sketches
     #[arg(value_name = "FILTER", required = true)]
     filters: Vec<PathBuf>,
+
+    #[command(flatten)]
+    format: FormatArg,
 
     /// Verify every checksum and print only whether the files are intact
     #[arg(long, help_heading = headings::OUTPUT)]
@@ -42,33 +48,81 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for (number, path) in args.filters.iter().enumerate() {
-        match report(args, path, number > 0) {
-            Err(error) if error.is::<umbel::Error>() => {
+        match Opened::new(args, path) {
+            Ok(opened) => opened.print(args, path, number > 0)?,
+            Err(error) => {
                 output::error(format_args!("{error:#}"));
                 code = ExitCode::from(FAILED);
             }
-            result => result?,
         }
     }
     Ok(code)
 }
 
-fn report(args: &Args, path: &Path, apart: bool) -> Result<()> {
-    signals::watch_mapped(path);
-    let mut examined = file::examine(path)?;
-    // A filter whose clock is ahead stays there.
-    let _ = examined.advance(clock::now());
-    let details = FilterReport::from_file(path.display().to_string(), &examined);
-    if args.json {
-        return output::json(&details);
+enum Opened {
+    Own(Box<Examined>),
+    Foreign(Box<ForeignFilter>),
+}
+
+impl Opened {
+    /// Reads and verifies a file.
+    fn new(args: &Args, path: &Path) -> Result<Opened> {
+        signals::watch_mapped(path);
+        match file::examine(path).map_err(anyhow::Error::new) {
+            Ok(mut examined) => {
+                if args.filters.len() == 1 {
+                    args.format.check_own(path)?;
+                }
+                // A filter whose clock is ahead stays there.
+                let _ = examined.advance(clock::now());
+                Ok(Opened::Own(Box::new(examined)))
+            }
+            Err(error) => {
+                let several = args.filters.len() > 1;
+                let format = if several { args.format.for_one_of_several(path) } else { args.format };
+                let filter = format.load_instead(path, error)?;
+                if args.bits {
+                    bail!(
+                        "--bits draws filters of umbel only, and {} is in the format {}: leave it out",
+                        path.display(),
+                        filter.format()
+                    );
+                }
+                Ok(Opened::Foreign(Box::new(filter)))
+            }
+        }
     }
-    if args.verify {
-        let checksums = examined.info.chunks + 1;
-        return output::text(format_args!("{}: intact, all {checksums} checksums hold\n", path.display()));
+
+    /// Prints what the options ask for; `apart` from the text before it, if there is any.
+    fn print(&self, args: &Args, path: &Path, apart: bool) -> Result<()> {
+        let name = path.display();
+        let apart = if apart { "\n" } else { "" };
+        match self {
+            Opened::Own(examined) => {
+                let details = FilterReport::from_file(name.to_string(), examined);
+                if args.json {
+                    return output::json(&details);
+                }
+                if args.verify {
+                    let checksums = examined.info.chunks + 1;
+                    return output::text(format_args!("{name}: intact, all {checksums} checksums hold\n"));
+                }
+                let picture = if args.bits { picture(examined) } else { String::new() };
+                output::text(format_args!("{apart}{details}{picture}"))
+            }
+            Opened::Foreign(filter) => {
+                let details = ForeignReport::from_file(name.to_string(), filter);
+                if args.json {
+                    return output::json(&details);
+                }
+                if args.verify {
+                    let format = filter.format();
+                    return output::text(format_args!("{name}: valid as {format}, which has no checksums\n"));
+                }
+                output::text(format_args!("{apart}{details}"))
+            }
+        }
     }
-    let apart = if apart { "\n" } else { "" };
-    let picture = if args.bits { picture(&examined) } else { String::new() };
-    output::text(format_args!("{apart}{details}{picture}"))
 }
 
 const WIDTH: usize = 64;

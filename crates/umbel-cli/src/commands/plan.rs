@@ -2,11 +2,12 @@
 
 use crate::args::names::{self, kinds_of};
 use crate::args::{headings, number};
-use crate::filters::{KindOptionArgs, MultisetArgs, SizeArgs, default_rate, window_keys};
+use crate::filters::{FormatArg, KindOptionArgs, Model, MultisetArgs, SizeArgs, default_rate, window_keys};
 use crate::report::{Columns, FormulaReport, PlanReport, Rows, percent, size};
 use crate::terminal::output;
 use anyhow::{Result, bail};
 use serde_json::json;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::kind::Category;
 use umbel::sizing::KPolicy;
@@ -23,6 +24,10 @@ use umbel::{Kind, Plan, Spec};
 /// blocked; it is standard below 64 KiB, where the rate of a blocked filter varies too much, and if
 /// -k is given, since the blocked kind uses multiples of eight hash functions.
 ///
+/// With --like, the keys and the rate are those of another filter, of umbel or of another program,
+/// unless they are given. For formats that store neither, they follow from the bits and the hash
+/// functions.
+///
 /// A rate assumes keys that were not crafted to collide, unless the filter is built with --key-file.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -32,7 +37,8 @@ use umbel::{Kind, Plan, Spec};
   umbel plan -m 10 -n 3 -k 3 --formulas   # what a textbook would say
   umbel plan -n 1e6 -p 1% --compare       # all kinds of sets side by side
   umbel plan --kind bloomier -n 1e6 --values 5
-  umbel plan --kind multi-resolution -n 1e7 --keys 1e5")]
+  umbel plan --kind multi-resolution -n 1e7 --keys 1e5
+  umbel plan --format guava --like users.bloom   # what umbel needs instead")]
 pub struct Args {
     /// Number of keys
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
@@ -68,6 +74,13 @@ pub struct Args {
     #[command(flatten)]
     multiset: MultisetArgs,
 
+    /// Plan for the keys and the rate of another filter, and for its kind if it is one of umbel
+    #[arg(long, value_name = "FILTER", help_heading = headings::FILTER)]
+    like: Option<PathBuf>,
+
+    #[command(flatten)]
+    format: FormatArg,
+
     /// Numbers without their options, for a better error
     #[arg(hide = true, value_name = "NUMBER")]
     numbers: Vec<String>,
@@ -94,10 +107,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if !args.numbers.is_empty() {
         bail!("numbers need their options: umbel plan {}", with_options(&args.numbers));
     }
-    if args.compare {
-        return compare(args, &args.options.for_all_kinds()?);
+    if args.format.format.is_some() && args.like.is_none() {
+        bail!("--format names the format of the filter of --like: add --like FILTER, or leave it out");
     }
-    let kind = args.kind.unwrap_or_else(|| match args.formulas {
+    let model = args.like.as_deref().map(|path| Model::open(path, args.format)).transpose()?;
+    if args.compare {
+        return compare(args, &args.options.for_all_kinds()?, model.as_ref());
+    }
+    let like = model.as_ref().and_then(|model| model.kind).filter(|_| args.size.hashes.is_none());
+    let kind = args.kind.or(like).unwrap_or_else(|| match args.formulas {
         true => Kind::Standard,
         false => args.size.default_kind(),
     });
@@ -107,7 +125,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("--values is for maps: add --kind bloomier, or leave it out");
     }
     options.bloomier.largest = args.values;
-    let (plan, mut report) = args.planned(kind, &options)?;
+    let (plan, mut report) = args.planned(kind, &options, model.as_ref())?;
     if args.formulas {
         if !matches!(plan.kind, Kind::Standard | Kind::Literature) {
             bail!("--formulas is for the kind standard, whose rate they give: leave --kind {kind} out");
@@ -117,6 +135,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.json {
         output::json(&report)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(model) = &model {
+        output::text(model)?;
     }
     output::text(describe(&plan, &report, kind))?;
     if let Some(formulas) = &report.formulas {
@@ -137,9 +158,16 @@ fn with_options(numbers: &[String]) -> String {
 
 impl Args {
     /// Plans a filter of any kind.
-    fn planned(&self, kind: Kind, options: &KindOptions) -> Result<(Plan, PlanReport)> {
-        let keys = self.capacity.or_else(|| window_keys(kind, options));
-        let given = self.size.given(keys, self.fpr, default_rate(kind, options));
+    fn planned(
+        &self,
+        kind: Kind,
+        options: &KindOptions,
+        model: Option<&Model>,
+    ) -> Result<(Plan, PlanReport)> {
+        let keys = self.capacity.or_else(|| window_keys(kind, options)).or(model.map(|model| model.capacity));
+        // Bits that are given determine the rate.
+        let rate = self.fpr.or(model.map(|model| model.rate).filter(|_| self.size.bits.is_none()));
+        let given = self.size.given(keys, rate, default_rate(kind, options));
         if given.n.is_none() && given.m.is_none() {
             bail!(
                 "give the number of keys (-n) or of bits (-m): nothing else determines the size of a filter"
@@ -231,8 +259,9 @@ fn describe(plan: &Plan, report: &PlanReport, asked: Kind) -> Rows {
     rows
 }
 
-fn compare(args: &Args, options: &KindOptions) -> Result<ExitCode> {
-    let plans: Vec<_> = kinds_of(Category::Set).map(|kind| (kind, args.planned(kind, options))).collect();
+fn compare(args: &Args, options: &KindOptions, model: Option<&Model>) -> Result<ExitCode> {
+    let plans: Vec<_> =
+        kinds_of(Category::Set).map(|kind| (kind, args.planned(kind, options, model))).collect();
     if let [(_, Err(first)), ..] = &plans[..]
         && plans.iter().all(|(_, plan)| plan.is_err())
     {

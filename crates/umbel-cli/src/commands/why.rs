@@ -1,7 +1,7 @@
 //! `umbel why`: shows how a filter answers for one key.
 
 use crate::args::headings;
-use crate::filters::{Secrets, check_plain};
+use crate::filters::{ForeignArgs, Opening, Secrets, check_plain, is_not_a_filter};
 use crate::report::{Columns, Rows, printable};
 use crate::system::clock;
 use crate::terminal::exit::found;
@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
+use umbel::foreign::{self, ForeignFilter, Format};
 use umbel::internals::Probe;
 use umbel::kind::Category;
 use umbel::{Key, Kind};
@@ -25,7 +26,8 @@ use umbel::{Key, Kind};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel why words.umbel banana
-  umbel why --json words.umbel banana")]
+  umbel why --json words.umbel banana
+  umbel why --format guava --funnel utf8 users.bloom alice")]
 pub struct Args {
     /// Filter to query
     #[arg(value_name = "FILTER")]
@@ -34,6 +36,9 @@ pub struct Args {
     /// Key, as it would appear on a line
     #[arg(value_name = "KEY")]
     key: OsString,
+
+    #[command(flatten)]
+    foreign: ForeignArgs,
 
     #[command(flatten)]
     secrets: Secrets,
@@ -46,7 +51,12 @@ pub struct Args {
 #[derive(Serialize)]
 struct Explanation {
     key: String,
-    kind: String,
+    /// The kind of a filter of umbel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    /// The format of a filter of another program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<String>,
     hash: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
@@ -64,6 +74,8 @@ enum DecidedBy {
     All,
     /// All probes of one of several filters must match.
     AnyFilter,
+    /// All probes of one link of a chain must match.
+    AnyLink,
     /// One matching probe suffices.
     Any,
     /// The XOR of all probes and a mask of the key must be zero.
@@ -96,6 +108,13 @@ struct ProbeRow {
     value: u64,
 }
 
+impl ProbeRow {
+    fn from_foreign(probe: &foreign::Probe) -> ProbeRow {
+        let foreign::Probe { link, bit, set, .. } = *probe;
+        ProbeRow { section: link, bit, bits: 1, line: bit / 512, value: set.into() }
+    }
+}
+
 fn is_first(section: &usize) -> bool {
     *section == 0
 }
@@ -105,16 +124,27 @@ fn is_one(bits: &u64) -> bool {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    check_plain(&args.filter)?;
-    let mut filter = args.secrets.map_verified(&args.filter, Category::Set)?.filter;
-    filter.advance(clock::now())?;
-    let explanation = explain(&filter, args.key.as_bytes())?;
+    let key = args.key.as_bytes();
+    let explanation = match explain_own(args, key) {
+        Err(error) if is_not_a_filter(&error) => {
+            explain_foreign(&args.foreign.open_instead(&args.filter, error, Opening::Loaded)?, key)?
+        }
+        explanation => explanation?,
+    };
     if args.json {
         output::json(&explanation)?;
     } else {
         output::text(&explanation)?;
     }
     Ok(found(explanation.member))
+}
+
+fn explain_own(args: &Args, key: &[u8]) -> Result<Explanation> {
+    check_plain(&args.filter)?;
+    let mut filter = args.secrets.map_verified(&args.filter, Category::Set)?.filter;
+    args.foreign.check_own(&args.filter)?;
+    filter.advance(clock::now())?;
+    explain(&filter, key)
 }
 
 fn explain(filter: &Stored, key: &[u8]) -> Result<Explanation> {
@@ -156,7 +186,8 @@ fn explain(filter: &Stored, key: &[u8]) -> Result<Explanation> {
     let first_zero = zero.filter(|_| !member).map(|row| row + 1);
     Ok(Explanation {
         key: printable(key),
-        kind: filter.kind().to_string(),
+        kind: Some(filter.kind().to_string()),
+        format: None,
         hash,
         digest,
         probes,
@@ -166,11 +197,39 @@ fn explain(filter: &Stored, key: &[u8]) -> Result<Explanation> {
     })
 }
 
+/// Explains the answer of a filter that another program wrote, with its own numbers of bits.
+fn explain_foreign(filter: &ForeignFilter, key: &[u8]) -> Result<Explanation> {
+    let member = filter.contains(key)?;
+    let (probes, format) = (filter.probes(key)?, filter.format());
+    let mut rows = Vec::new();
+    for link in probes.chunk_by(|probe, next| probe.link == next.link) {
+        let zero = link.iter().position(|probe| !probe.set);
+        rows.extend(link[..zero.map_or(link.len(), |zero| zero + 1)].iter().map(ProbeRow::from_foreign));
+        if zero.is_none() {
+            break;
+        }
+    }
+    let is_chain = format == Format::RedisBloom;
+    let first_zero = (!member && !is_chain).then_some(rows.len());
+    Ok(Explanation {
+        key: printable(key),
+        kind: None,
+        format: Some(format.to_string()),
+        hash: format.hash_name().to_string(),
+        digest: None,
+        probes: rows,
+        member,
+        first_zero,
+        decided_by: if is_chain { DecidedBy::AnyLink } else { DecidedBy::All },
+    })
+}
+
 impl std::fmt::Display for Explanation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut rows = Rows::default();
         rows.add("key", &self.key);
-        rows.add("filter", format!("{}, {}", self.kind, self.hash));
+        let name = self.kind.as_ref().or(self.format.as_ref()).map_or("", String::as_str);
+        rows.add("filter", format!("{name}, {}", self.hash));
         if let Some(digest) = &self.digest {
             rows.add("digest", digest);
         }
@@ -209,6 +268,13 @@ impl std::fmt::Display for Explanation {
                     f,
                     "certainly not a member: in every part that is not forgotten, a bit of it is zero"
                 )
+            }
+            (DecidedBy::AnyLink, true) => {
+                let link = self.probes.last().map_or(1, |row| row.section + 1);
+                writeln!(f, "may be a member: all its bits in link {link} of the chain are set")
+            }
+            (DecidedBy::AnyLink, false) => {
+                writeln!(f, "certainly not a member: in every link of the chain, a bit of it is zero")
             }
             (DecidedBy::Any, true) => writeln!(f, "may be a member, by the last of {count} probes"),
             (DecidedBy::Any, false) => {

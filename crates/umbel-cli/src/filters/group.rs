@@ -1,22 +1,30 @@
 //! Filters that are queried together, as by `umbel check --with`.
 
-use super::{Secrets, check_whole};
+use super::{ForeignArgs, Opening, Secrets, check_whole};
 use crate::system::clock;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use umbel::file::Mapped;
+use umbel::foreign::ForeignFilter;
 use umbel::key::Hashed;
 use umbel::{Answers, Batch, Hasher};
 
-/// One or more mapped filters. A key is hashed once for each distinct hash.
+/// One or more filters, of umbel or of other programs. A key is hashed once for each distinct hash
+/// of umbel.
 pub struct FilterGroup {
     filters: Vec<GroupedFilter>,
     /// The distinct hashes, if there are several filters.
     hashers: Vec<Hasher>,
 }
 
-struct GroupedFilter {
+enum GroupedFilter {
+    Own(Box<OwnFilter>),
+    Foreign(Box<ForeignFilter>),
+}
+
+/// A mapped filter of umbel.
+struct OwnFilter {
     path: PathBuf,
     /// Locked for writing only to advance the clock of a filter with a time window.
     filter: RwLock<Mapped>,
@@ -27,23 +35,34 @@ struct GroupedFilter {
 }
 
 impl FilterGroup {
-    /// Maps the filters.
+    /// Opens the filters. Those of umbel are mapped.
     pub fn open<'a>(
         secrets: &Secrets,
+        foreign: &ForeignArgs,
         paths: impl ExactSizeIterator<Item = &'a PathBuf>,
     ) -> Result<FilterGroup> {
         let several = paths.len() > 1;
         let mut group = FilterGroup { filters: Vec::new(), hashers: Vec::new() };
         for path in paths {
-            let filter = secrets.map_plain(path)?;
+            let filter = match secrets.map_plain(path) {
+                Ok(filter) => filter,
+                Err(error) => {
+                    let foreign = if several { foreign.for_one_of_several(path) } else { *foreign };
+                    let filter = foreign.open_instead(path, error, Opening::Mapped)?;
+                    group.filters.push(GroupedFilter::Foreign(Box::new(filter)));
+                    continue;
+                }
+            };
             let hasher = filter.hasher().filter(|_| several).map(|hasher| group.hasher_index(hasher));
             let forgets = filter.kind().capabilities().forget;
-            group.filters.push(GroupedFilter {
-                path: path.clone(),
-                filter: RwLock::new(filter),
-                forgets,
-                hasher,
-            });
+            let (path, filter) = (path.clone(), RwLock::new(filter));
+            let own = OwnFilter { path, filter, forgets, hasher };
+            group.filters.push(GroupedFilter::Own(Box::new(own)));
+        }
+        if let [GroupedFilter::Own(first), rest @ ..] = &group.filters[..]
+            && rest.iter().all(|filter| matches!(filter, GroupedFilter::Own(_)))
+        {
+            foreign.check_own(&first.path)?;
         }
         Ok(group)
     }
@@ -59,6 +78,10 @@ impl FilterGroup {
     pub fn query(&self, keys: &impl Batch) -> Result<Vec<Answers>> {
         let digests: Vec<_> = self.hashers.iter().map(|hasher| hasher.digest_batch(keys)).collect();
         let query = |grouped: &GroupedFilter| {
+            let grouped = match grouped {
+                GroupedFilter::Own(own) => own,
+                GroupedFilter::Foreign(filter) => return Ok(filter.contains_batch(keys)?),
+            };
             let filter = grouped.advanced()?;
             Ok(match grouped.hasher {
                 Some(hasher) => filter.contains_batch(&Hashed(&digests[hasher]))?,
@@ -70,11 +93,14 @@ impl FilterGroup {
 
     /// Fails if a file was shortened while it was mapped, since its answers are not reliable.
     pub fn check_whole(&self) -> Result<()> {
-        self.filters.iter().try_for_each(|grouped| check_whole(&*grouped.advanced()?, &grouped.path))
+        self.filters.iter().try_for_each(|grouped| match grouped {
+            GroupedFilter::Own(own) => check_whole(&*own.advanced()?, &own.path),
+            GroupedFilter::Foreign(_) => Ok(()),
+        })
     }
 }
 
-impl GroupedFilter {
+impl OwnFilter {
     /// Returns the filter as it is at the present time.
     fn advanced(&self) -> Result<RwLockReadGuard<'_, Mapped>> {
         if self.forgets {

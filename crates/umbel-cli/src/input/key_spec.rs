@@ -4,6 +4,7 @@ use super::csv;
 use anyhow::{Result, bail};
 use bstr::ByteSlice;
 use memchr::memmem;
+use umbel::foreign::Funnel;
 use umbel::internals::hex;
 use umbel_text::lines::MAX_LINE_BYTES;
 
@@ -18,6 +19,8 @@ pub struct KeySpec {
     pub trim: bool,
     pub lower: bool,
     pub hex: bool,
+    /// The form that every key must have, if the filter of another program needs one.
+    pub funnel: Option<Funnel>,
     /// The length of the longest record in bytes, without its end.
     pub max_line: usize,
 }
@@ -36,6 +39,8 @@ pub enum Field {
 pub enum NoKey {
     MissingField,
     NotHex,
+    /// The funnel takes no such key.
+    Unfit,
 }
 
 impl KeySpec {
@@ -51,13 +56,14 @@ impl KeySpec {
             trim: false,
             lower: false,
             hex: false,
+            funnel: None,
             max_line: MAX_LINE_BYTES,
         }
     }
 
     /// Returns whether the key is the whole record, byte for byte.
     pub fn is_plain(&self) -> bool {
-        self.field.is_none() && !self.trim && !self.lower && !self.hex
+        self.field.is_none() && !self.trim && !self.lower && !self.hex && self.funnel.is_none()
     }
 
     /// Returns the index of the key's field in a file with this header.
@@ -111,12 +117,17 @@ impl KeySpec {
         if self.trim {
             key = key.trim_ascii();
         }
+        let start = keys.len();
         if self.hex {
             hex::decode(key, keys).ok_or(NoKey::NotHex)?;
         } else if self.lower {
             lower(key, keys);
         } else {
             keys.extend_from_slice(key);
+        }
+        if self.funnel.is_some_and(|funnel| !funnel.accepts(&keys[start..])) {
+            keys.truncate(start);
+            return Err(NoKey::Unfit);
         }
         if self.print_field {
             printed.extend_from_slice(field);
@@ -198,5 +209,16 @@ mod tests {
         assert_eq!(key(&hex, b" 0aFF\r"), Ok(vec![0x0a, 0xff]));
         assert_eq!(key(&hex, b"0a0"), Err(NoKey::NotHex));
         assert_eq!(key(&hex, b"zz"), Err(NoKey::NotHex));
+    }
+
+    #[test]
+    fn a_record_that_a_funnel_does_not_take_leaves_no_key_behind() {
+        let long = KeySpec { funnel: Some(Funnel::Long), trim: true, ..KeySpec::whole_line() };
+        assert_eq!(key(&long, b" -5\r"), Ok(b"-5".to_vec()));
+        let mut keys = b"7".to_vec();
+        for text in ["", "x", "9223372036854775808", "1.0"] {
+            let found = long.append_key(text.as_bytes(), 0, &mut keys, &mut Vec::new(), &mut Vec::new());
+            assert_eq!((found, &keys[..]), (Err(NoKey::Unfit), &b"7"[..]), "{text:?}");
+        }
     }
 }

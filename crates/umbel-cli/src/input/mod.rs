@@ -35,6 +35,7 @@ use clap::Args;
 use key_spec::{Field, KeySpec};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use umbel::foreign::Funnel;
 
 /// Where lines come from, and which part of a line is the key.
 #[derive(Args, Clone, Debug)]
@@ -48,6 +49,10 @@ pub struct InputArgs {
     /// not have that option.
     #[arg(skip)]
     keys: Option<Vec<OsString>>,
+
+    /// The form that every key must have, if the filter of another program needs one.
+    #[arg(skip)]
+    funnel: Option<Funnel>,
 
     /// Use this field of each line as the key: its number, from 1, or with --header its name
     #[arg(short = 'F', long, value_name = "N|NAME", help_heading = headings::KEYS)]
@@ -104,6 +109,12 @@ pub fn open_whole_lines(files: &[PathBuf], max_line: LineLimit) -> Result<Blocks
 struct Separator(Vec<u8>);
 
 impl InputArgs {
+    /// Returns the same inputs, in which records are skipped whose keys the funnel does not take.
+    pub fn with_funnel(&self, funnel: Option<Funnel>) -> InputArgs {
+        let demanding = funnel.filter(|funnel| !matches!(funnel, Funnel::Utf8 | Funnel::Bytes));
+        InputArgs { funnel: demanding, ..self.clone() }
+    }
+
     /// Opens the inputs, or the lines of `--key`.
     pub fn open(&self) -> Result<Blocks> {
         let key_spec = self.key_spec()?;
@@ -227,6 +238,7 @@ impl InputArgs {
             trim: self.trim,
             lower: self.lower,
             hex: self.hex,
+            funnel: self.funnel,
             max_line: self.max_line.bytes(),
         })
     }

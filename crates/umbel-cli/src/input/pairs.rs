@@ -50,6 +50,7 @@ impl PairArgs {
         InputArgs {
             inputs: self.inputs.clone(),
             keys: None,
+            funnel: None,
             null: self.null,
             delimiter: self.delimiter.clone(),
             field: Some("1".to_string()),

@@ -3,6 +3,7 @@
 use super::blocks::Block;
 use super::key_spec::{KeySpec, NoKey};
 use std::ops::Range;
+use umbel::foreign::Funnel;
 use umbel::{Arena, Batch, Result};
 
 /// Buffers that a thread reuses to split one block after the other.
@@ -60,6 +61,8 @@ pub struct Skipped {
     pub no_field: u64,
     /// The number of records whose key is not hexadecimal.
     pub not_hex: u64,
+    /// The number of records whose key does not have the form of the funnel.
+    pub unfit: u64,
     /// The index of the first such record in the block.
     pub first: Option<u64>,
 }
@@ -115,6 +118,11 @@ impl<'a> Records<'a> {
 
     pub fn skipped(&self) -> Skipped {
         if self.key_spec.is_plain() { Skipped::default() } else { self.scratch.skipped }
+    }
+
+    /// Returns the form that every key must have, if the filter needs one.
+    pub fn funnel(&self) -> Option<Funnel> {
+        self.key_spec.funnel
     }
 
     /// Returns the index of the input that the block comes from.
@@ -226,6 +234,7 @@ impl Scratch {
                     match reason {
                         NoKey::MissingField => skipped.no_field += 1,
                         NoKey::NotHex => skipped.not_hex += 1,
+                        NoKey::Unfit => skipped.unfit += 1,
                     }
                     skipped.first.get_or_insert(number as u64);
                 }

@@ -3,6 +3,7 @@
 use crate::input::{LongLine, Records, Skipped};
 use crate::terminal::output::warn;
 use anyhow::{Error, Result, bail};
+use umbel::foreign::Funnel;
 
 /// The number of records and keys that were read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,6 +12,8 @@ pub struct InputCounts {
     pub keys: u64,
     no_field: u64,
     not_hex: u64,
+    unfit: u64,
+    funnel: Option<Funnel>,
     /// The number of the first record without a key, from 1 over all inputs, without headers.
     first_skipped: Option<u64>,
 }
@@ -18,9 +21,10 @@ pub struct InputCounts {
 impl InputCounts {
     /// Counts the records of a block.
     pub fn from_records(records: &Records) -> InputCounts {
-        let Skipped { no_field, not_hex, first } = records.skipped();
+        let Skipped { no_field, not_hex, unfit, first } = records.skipped();
+        let (funnel, first_skipped) = (records.funnel(), first.map(|first| first + 1));
         let (records, keys) = (records.record_count() as u64, records.key_count() as u64);
-        InputCounts { records, keys, no_field, not_hex, first_skipped: first.map(|first| first + 1) }
+        InputCounts { records, keys, no_field, not_hex, unfit, funnel, first_skipped }
     }
 
     /// Adds the counts of the next block.
@@ -31,26 +35,44 @@ impl InputCounts {
         self.keys += next.keys;
         self.no_field += next.no_field;
         self.not_hex += next.not_hex;
+        self.unfit += next.unfit;
+        self.funnel = next.funnel;
     }
 
     /// Warns about records without a key; fails if no record has one.
     pub fn checked(self) -> Result<InputCounts> {
         let Some(first) = self.first_skipped else { return Ok(self) };
-        let skipped = self.no_field + self.not_hex;
-        let lack = match (self.no_field, self.not_hex) {
-            (1, 0) => "lacks the field",
-            (_, 0) => "lack the field",
-            (0, 1) => "is not hexadecimal",
-            (0, _) => "are not hexadecimal",
-            _ => "lack the field or are not hexadecimal",
-        };
-        let lines = if skipped == 1 { "line" } else { "lines" };
+        let skipped = self.no_field + self.not_hex + self.unfit;
+        let (one, lines) = (skipped == 1, if skipped == 1 { "line" } else { "lines" });
+        let (are, lack) = if one { ("is", "lacks") } else { ("are", "lack") };
+        let reasons = [
+            (self.no_field, format!("{lack} the field")),
+            (self.not_hex, format!("{are} not hexadecimal")),
+            (self.unfit, format!("{are} not {}", self.funnel.map_or("", |funnel| form(funnel, one)))),
+        ];
+        let reasons = reasons.into_iter().filter(|(count, _)| *count > 0);
+        let lack = reasons.map(|(_, lack)| lack).collect::<Vec<_>>().join(" or ");
         if self.keys == 0 {
-            let see = if self.no_field == 0 { "--hex" } else { "-F, -d, --csv and --hex" };
+            let see = match (self.no_field, self.not_hex) {
+                (0, 0) => "--funnel",
+                (0, _) => "--hex",
+                _ => "-F, -d, --csv and --hex",
+            };
             bail!("all {skipped} {lines} {lack}: see {see}");
         }
         warn(format_args!("skipped {skipped} {lines} that {lack}; the first is line {first} of the input"));
         Ok(self)
+    }
+}
+
+/// Describes one key, or several, that the funnel takes.
+fn form(funnel: Funnel, one: bool) -> &'static str {
+    match funnel {
+        Funnel::Long if one => "a whole number of 64 bits",
+        Funnel::Long => "whole numbers of 64 bits",
+        Funnel::Int if one => "a whole number of 32 bits",
+        Funnel::Int => "whole numbers of 32 bits",
+        _ => "UTF-8",
     }
 }
 

@@ -19,6 +19,8 @@ use umbel::{Kind, Stats};
 pub struct FilterReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// `umbel`, as opposed to the formats of other programs.
+    format: &'static str,
     pub kind: String,
     /// Whether the filter is a set, a map, a multiset or a sketch.
     #[serde(rename = "holds", serialize_with = "display")]
@@ -92,6 +94,7 @@ impl FilterReport {
             .capacity
             .map(|capacity| if grows { capacity.max(held.map_or(0, |held| held.keys)) } else { capacity });
         FilterReport {
+            format: "umbel",
             kind: stats.kind.to_string(),
             category,
             cells: stats.cells,

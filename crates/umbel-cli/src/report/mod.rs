@@ -2,11 +2,13 @@
 //! every report is made of.
 
 mod filter;
+mod foreign;
 mod plan;
 mod table;
 mod text;
 
 pub use filter::FilterReport;
+pub use foreign::ForeignReport;
 pub use plan::{FormulaReport, PlanReport};
 pub use table::{Columns, Rows};
 pub use text::{count, escaped, other_names, percent, printable, shell_word, size, truncated};

@@ -125,7 +125,8 @@ fn an_error_and_each_of_its_causes_are_printed_once() {
         ),
         (
             "info lines",
-            "cannot use lines: this is not a filter file: it does not start with the umbel signature"
+            "cannot use lines: this is not a filter file: it does not start with the umbel signature; \
+             if another program wrote it, name its format with --format"
                 .to_string(),
         ),
     ] {

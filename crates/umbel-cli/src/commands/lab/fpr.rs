@@ -1,7 +1,7 @@
 //! `umbel lab fpr`: measures the rate of a filter on the user's keys.
 
 use crate::args::headings;
-use crate::filters::Secrets;
+use crate::filters::{ForeignArgs, Opening, Secrets, is_not_a_filter};
 use crate::input::InputArgs;
 use crate::pipeline;
 use crate::report::{Rows, percent};
@@ -15,8 +15,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
+use umbel::file::ReadOnly;
+use umbel::foreign::ForeignFilter;
 use umbel::kind::Category;
-use umbel::{Hasher, file};
+use umbel::{Answers, Batch, Hasher, file};
 
 /// Measure the false-positive rate of a filter on keys that are not in it.
 ///
@@ -31,11 +33,15 @@ use umbel::{Hasher, file};
 #[command(mut_arg("print_field", |arg| arg.hide(true)))]
 #[command(after_help = "Examples:
   umbel lab fpr seen.umbel --absent others.txt
-  umbel lab fpr seen.umbel --absent others.csv --csv -F 2 --json")]
+  umbel lab fpr seen.umbel --absent others.csv --csv -F 2 --json
+  umbel lab fpr --format guava --funnel utf8 users.bloom --absent others.txt")]
 pub struct Args {
     /// Filter to query
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
+
+    #[command(flatten)]
+    foreign: ForeignArgs,
 
     #[command(flatten)]
     input: InputArgs,
@@ -52,37 +58,37 @@ const ABSENT_HELP: &str = "File with keys that are not in the filter, one per li
                            compressed with gzip or zstd are decompressed";
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let wanted = match file::inspect(&args.filter)?.kind.category() {
-        Category::Map => Category::Map,
-        _ => Category::Set,
+    let filter = match open_own(args) {
+        Err(error) if is_not_a_filter(&error) => {
+            Measured::Foreign(args.foreign.open_instead(&args.filter, error, Opening::Loaded)?)
+        }
+        opened => Measured::Own(opened?),
     };
-    let mut filter = args.secrets.map_verified(&args.filter, wanted)?.filter;
-    filter.advance(clock::now())?;
     let Measurement { lines, queries, positives } = measure(args, &filter)?;
     if queries == 0 {
         bail!("there are no lines in {}", args.input.name(0));
     }
-    let stats = filter.stats();
+    let Promise { label, name, rate_now, rate_target } = filter.promise();
     // The rate of an empty filter may be -0.
-    let (promised, measured) = (stats.rate_now + 0.0, positives as f64 / queries as f64);
+    let (promised, measured) = (rate_now + 0.0, positives as f64 / queries as f64);
     let [shown, judged] = [Z_95, Z_999].map(|z| wilson(positives, queries, z));
     let verdict = Verdict::from_interval(promised, judged);
     let expected = promised * queries as f64;
     if args.json {
         output::json(&json!({
-            "kind": filter.kind().to_string(), "lines": lines, "queries": queries, "positives": positives,
+            label: name, "lines": lines, "queries": queries, "positives": positives,
             "measured": measured, "low": shown.0, "high": shown.1, "expected_positives": expected,
-            "fpr_now": promised, "fpr_target": stats.rate_target, "verdict": verdict.name(),
+            "fpr_now": promised, "fpr_target": rate_target, "verdict": verdict.name(),
         }))?;
     } else {
         let mut rows = Rows::default();
-        rows.add("filter", format!("{} ({})", args.filter.display(), filter.kind()));
+        rows.add("filter", format!("{} ({})", args.filter.display(), name));
         rows.add("asked", format!("{queries} different keys in {lines} lines"));
         rows.add("positives", positives);
         let (low, high) = (percent(shown.0), percent(shown.1));
         rows.add("measured rate", format!("{}, from {low} to {high} (Wilson, 95 %)", percent(measured)));
         rows.add("promised now", format!("{}, for what is in it", percent(promised)));
-        if let Some(target) = stats.rate_target {
+        if let Some(target) = rate_target {
             rows.add("at capacity", percent(target));
         }
         rows.add("verdict", verdict.describe());
@@ -96,6 +102,56 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(if verdict == Verdict::AsPromised { ExitCode::SUCCESS } else { ExitCode::from(NOT_FOUND) })
 }
 
+fn open_own(args: &Args) -> Result<ReadOnly<Stored>> {
+    let wanted = match file::inspect(&args.filter)?.kind.category() {
+        Category::Map => Category::Map,
+        _ => Category::Set,
+    };
+    let mut filter = args.secrets.map_verified(&args.filter, wanted)?.filter;
+    args.foreign.check_own(&args.filter)?;
+    filter.advance(clock::now())?;
+    Ok(filter)
+}
+
+/// The filter that is measured.
+enum Measured {
+    Own(ReadOnly<Stored>),
+    Foreign(ForeignFilter),
+}
+
+/// The rates that a filter promises.
+struct Promise {
+    /// `kind` for a filter of umbel, `format` for one of another program.
+    label: &'static str,
+    name: String,
+    rate_now: f64,
+    rate_target: Option<f64>,
+}
+
+impl Measured {
+    fn promise(&self) -> Promise {
+        match self {
+            Measured::Own(filter) => {
+                let stats = filter.stats();
+                let (rate_now, rate_target) = (stats.rate_now, stats.rate_target);
+                Promise { label: "kind", name: filter.kind().to_string(), rate_now, rate_target }
+            }
+            Measured::Foreign(filter) => {
+                let facts = filter.facts();
+                let (rate_now, rate_target) = (facts.rate_now, facts.design.map(|design| design.rate));
+                Promise { label: "format", name: filter.format().to_string(), rate_now, rate_target }
+            }
+        }
+    }
+
+    fn contains_batch(&self, keys: &impl Batch) -> Result<Answers> {
+        Ok(match self {
+            Measured::Own(filter) => filter.contains_batch(keys),
+            Measured::Foreign(filter) => filter.contains_batch(keys)?,
+        })
+    }
+}
+
 /// With fewer expected positives, the measurement says little.
 const MIN_EXPECTED_POSITIVES: f64 = 10.0;
 
@@ -107,16 +163,17 @@ struct Measurement {
 }
 
 /// Queries the filter for every distinct key.
-fn measure(args: &Args, filter: &Stored) -> Result<Measurement> {
+fn measure(args: &Args, filter: &Measured) -> Result<Measurement> {
+    let input = args.input.with_funnel(args.foreign.funnel);
     let hasher = Hasher::default();
     let mut seen = HashSet::new();
     let mut measurement = Measurement { lines: 0, queries: 0, positives: 0 };
     pipeline::run(
-        args.input.open()?,
-        args.input.threads(),
+        input.open()?,
+        input.threads(),
         |_, records| {
             let keys = records.keys()?;
-            Ok((hasher.digest_batch(&keys), filter.contains_batch(&keys)))
+            Ok((hasher.digest_batch(&keys), filter.contains_batch(&keys)?))
         },
         |(digests, answers), _| {
             measurement.lines += digests.len() as u64;
