@@ -2,14 +2,15 @@
 
 use crate::args::{headings, names, number};
 use crate::filters::{
-    HashArgs, KindOptionArgs, LiteratureBuilder, ParallelFill, SaveArgs, SetBuilder, SizeArgs,
-    check_not_fixed, warn_if_overfull,
+    ForeignArgs, ForeignBuilder, HashArgs, KindOptionArgs, LiteratureBuilder, ParallelFill, SaveArgs,
+    SetBuilder, SizeArgs, check_not_fixed, missing_funnel, warn_if_overfull,
 };
 use crate::input::InputArgs;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
+use umbel::foreign::{ForeignFilter, Format, Options};
 use umbel::kind::Category;
 use umbel::literature::Family;
 use umbel::sizing::KPolicy;
@@ -29,13 +30,18 @@ use umbel::{Hasher, Kind};
 /// The same input and options produce the same file with any number of threads. The seed is fixed,
 /// so filters that were built separately can be united. It is a public hash: anyone can craft
 /// colliding keys; use --key-file for hostile input.
+///
+/// With --format, the file is one that another program reads, with the size and the bits that this
+/// program would give it: guava, spark, spark2 (version 2), dcso, sbbf (Parquet), datasketches or
+/// redisbloom.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   seq 1000000 | umbel build -o million.umbel
   umbel build -p 0.1% -o seen.umbel access.log.gz access.log.1.gz
   umbel build --csv --header -F email --lower -o customers.umbel customers.csv
   printf '2\\n4\\n9\\n' | umbel build -m 10 -k 3 -o ten.umbel   # ten bits
-  umbel build --like june.umbel -o july.umbel july.txt   # to unite with june")]
+  umbel build --like june.umbel -o july.umbel july.txt   # to unite with june
+  umbel build --format guava --funnel utf8 -n 1e6 -o users.bloom users.txt")]
 pub struct Args {
     /// Number of keys to size the filter for (default: the number of distinct keys in the input)
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
@@ -85,6 +91,9 @@ pub struct Args {
     options: KindOptionArgs,
 
     #[command(flatten)]
+    foreign: ForeignArgs,
+
+    #[command(flatten)]
     input: InputArgs,
 
     #[command(flatten)]
@@ -96,6 +105,13 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let meta = args.writing.check(args.input.files(), &args.hashing.secrets)?;
+    if let Some(format) = args.foreign.format.format {
+        args.writing.write_foreign(&args.build_foreign(format)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.foreign.funnel.is_some() {
+        bail!("--funnel is for the formats of other programs: add --format, or leave it out");
+    }
     let (filter, embed_key) = match &args.like {
         Some(like) => {
             let loaded = args.hashing.secrets.map_verified(like, Category::Set)?;
@@ -128,6 +144,38 @@ impl Args {
                 LiteratureBuilder { family, rate, size, policy, input }.build(self.capacity)
             }
         }
+    }
+
+    /// Builds a filter in the format of another program. Fails if an option is given that has no
+    /// meaning there.
+    fn build_foreign(&self, format: Format) -> Result<ForeignFilter> {
+        let HashArgs { seed, secrets, embed_key } = &self.hashing;
+        let sized = "whose size follows from -n and -p";
+        let hashed = "whose hash is fixed and has no secret";
+        let (kindless, kind_option) = ("which is not a kind of umbel", self.options.first_given());
+        let meaningless = [
+            (self.size.bits.is_some(), "--bits (-m)", sized),
+            (self.size.hashes.is_some(), "--hashes (-k)", sized),
+            (self.max_bytes.is_some(), "--max-bytes", sized),
+            (self.policy != KPolicy::default(), "--policy", sized),
+            (self.like.is_some(), "--like", sized),
+            (self.kind.is_some(), "--kind", kindless),
+            (kind_option.is_some(), kind_option.unwrap_or_default(), kindless),
+            (self.hash.is_some(), "--hash", hashed),
+            (secrets.is_given(), "--key-file", hashed),
+            (*embed_key, "--embed-key", hashed),
+            (seed.is_some() && !format.has_seed(), "--seed", "whose hash has no seed"),
+            (self.writing.has_meta(), "--meta", "which has no room for metadata"),
+            (self.foreign.funnel.is_some() && !format.has_funnel(), "--funnel", "whose keys are bytes"),
+        ];
+        if let Some((_, option, reason)) = meaningless.iter().find(|(given, ..)| *given) {
+            bail!("{option} is not for the format {format}, {reason}: leave it out");
+        }
+        if format == Format::Guava && self.foreign.funnel.is_none() {
+            bail!("{}", missing_funnel("a file of guava"));
+        }
+        let options = Options { funnel: self.foreign.funnel, seed: *seed, ..Options::default() };
+        ForeignBuilder { format, options, rate: self.fpr, input: &self.input }.build(self.capacity)
     }
 
     fn hash_function(&self, kind: Kind) -> Result<HashFunction> {

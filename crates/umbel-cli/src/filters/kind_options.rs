@@ -96,7 +96,21 @@ impl KindOptionArgs {
     /// Returns the options of a filter of this kind. Fails if an option is given that the kind does
     /// not have.
     pub fn for_kind(&self, kind: Kind) -> Result<KindOptions> {
-        let given = [
+        if let Some((option, its)) = self.given().find(|(_, its)| !its.contains(&kind)) {
+            let names: Vec<String> = its.iter().map(ToString::to_string).collect();
+            bail!("{option} is for the kind {}: add --kind {}, or leave it out", names.join(" or "), its[0]);
+        }
+        self.for_all_kinds()
+    }
+
+    /// Returns one of the options that are given, if there are any.
+    pub fn first_given(&self) -> Option<&'static str> {
+        self.given().next().map(|(option, _)| option)
+    }
+
+    /// Returns the options that are given, each with the kinds that have it.
+    fn given(&self) -> impl Iterator<Item = (&'static str, &'static [Kind])> {
+        let options = [
             (self.window.is_some(), "--window", &[Kind::Aging][..]),
             (self.generations.is_some(), "--generations", &[Kind::Aging]),
             (self.tightening.is_some(), "--tightening", &[Kind::Scalable]),
@@ -112,11 +126,7 @@ impl KindOptionArgs {
             (self.semi_sorted, "--semi-sorted", &[Kind::Cuckoo]),
             (self.load.is_some(), "--load", &[Kind::Quotient]),
         ];
-        if let Some((_, option, its)) = given.iter().find(|(given, _, its)| *given && !its.contains(&kind)) {
-            let names: Vec<String> = its.iter().map(ToString::to_string).collect();
-            bail!("{option} is for the kind {}: add --kind {}, or leave it out", names.join(" or "), its[0]);
-        }
-        self.for_all_kinds()
+        options.into_iter().filter(|(given, ..)| *given).map(|(_, option, kinds)| (option, kinds))
     }
 
     /// Returns the options for comparing all kinds; each kind ignores those of others.

@@ -3,13 +3,14 @@
 use super::{Secrets, Target};
 use crate::args::headings;
 use crate::args::meta::{self, entry};
-use crate::report::FilterReport;
+use crate::report::{FilterReport, ForeignReport};
 use crate::terminal::output;
 use anyhow::{Result, bail};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use umbel::any::Stored;
 use umbel::file::{Meta, Options};
+use umbel::foreign::ForeignFilter;
 
 /// The options of commands that build a filter: where it goes, its metadata, and whether to report
 /// it as JSON.
@@ -42,6 +43,11 @@ impl SaveArgs {
         meta::collect(&self.meta)
     }
 
+    /// Returns whether the filter is to have metadata.
+    pub fn has_meta(&self) -> bool {
+        !self.meta.is_empty()
+    }
+
     /// Saves the filter and reports it.
     pub fn write(&self, built: &Stored, meta: Meta, embed_key: bool) -> Result<()> {
         self.save(built, meta.clone(), embed_key)?;
@@ -51,6 +57,17 @@ impl SaveArgs {
     /// Saves the filter.
     pub fn save(&self, built: &Stored, meta: Meta, embed_key: bool) -> Result<()> {
         self.target.save(built, Options { meta, embed_key, create_new: false })
+    }
+
+    /// Saves a filter in the format of another program, and reports it.
+    pub fn write_foreign(&self, built: &ForeignFilter) -> Result<()> {
+        self.target.save_foreign(built)?;
+        if self.json {
+            output::json(&ForeignReport::new(built))?;
+        } else if std::io::stderr().is_terminal() {
+            output::message(ForeignReport::new(built).summary());
+        }
+        Ok(())
     }
 
     /// Reports the filter, as JSON on standard output or in one line on a terminal.

@@ -36,6 +36,11 @@ impl Secrets {
         Ok(self.ring.get_or_init(|| ring))
     }
 
+    /// Returns whether a key file is given.
+    pub fn is_given(&self) -> bool {
+        !self.key_file.is_empty()
+    }
+
     /// Returns the secret to build with, if one is given.
     pub fn single(&self) -> Result<Option<Hasher>> {
         match &self.key_file[..] {

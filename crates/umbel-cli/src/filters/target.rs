@@ -8,9 +8,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use std::error::Error;
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
-use umbel::file::{self, Options, Storable};
+use umbel::file::{self, Options, Placing, Storable};
+use umbel::foreign::ForeignFilter;
 
 /// The options of commands that write a filter: where it goes.
 #[derive(Args, Clone, Debug)]
@@ -49,7 +50,7 @@ impl Target {
         };
         check_not_output(inputs, path)?;
         // Without its secret, no filter that was built with it could be opened again.
-        if !secrets.key_file.is_empty() {
+        if secrets.is_given() {
             check_not_output(&secrets.key_file, path)?;
         }
         check_writable(path, self.force)
@@ -57,16 +58,34 @@ impl Target {
 
     /// Writes the filter to the file, or to standard output.
     pub fn save(&self, filter: &impl Storable, options: Options) -> Result<()> {
+        self.write(
+            |out| file::write(out, filter, &options),
+            |path, create_new| file::save(path, filter, &Options { create_new, ..options.clone() }),
+        )
+    }
+
+    /// Writes a filter in the format of another program.
+    pub fn save_foreign(&self, filter: &ForeignFilter) -> Result<()> {
+        self.write(
+            |out| filter.write(out),
+            |path, create_new| filter.save(path, Placing { create_new, ..Placing::default() }),
+        )
+    }
+
+    /// Writes to standard output with the first function, or to the file with the second one, which
+    /// is passed whether the file must not exist.
+    fn write(
+        &self,
+        to_stdout: impl FnOnce(&mut StdoutLock<'_>) -> io::Result<()>,
+        to_file: impl FnOnce(&Path, bool) -> umbel::Result<()>,
+    ) -> Result<()> {
         let Some(path) = self.path() else {
             let mut out = io::stdout().lock();
-            return file::write(&mut out, filter, &options)
-                .and_then(|()| out.flush())
-                .context(output::WRITE_FAILED);
+            return to_stdout(&mut out).and_then(|()| out.flush()).context(output::WRITE_FAILED);
         };
         // Wait for a process that is adding to the old file, which would otherwise undo this.
         let _lock = if self.force && path.is_file() { Some(self.lock.lock(path)?) } else { None };
-        file::save(path, filter, &Options { create_new: !self.force, ..options })
-            .map_err(|error| explain_exists(error, path))
+        to_file(path, !self.force).map_err(|error| explain_exists(error, path))
     }
 }
 

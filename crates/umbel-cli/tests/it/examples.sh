@@ -15,7 +15,7 @@ seq 100000 200000 > others.txt
 printf 'name,email\nAda,ada@example.org\n' > customers.csv
 printf 'a,b1\nb,b2\n' > others.csv
 printf 'the\nquick\nbrown\nfox\nbanana\n' > words.txt
-printf 'Ada\n' > names.txt
+printf 'Ada\n' | tee users.txt > names.txt
 printf 'The quick brown fox, dear Ada\n' | tee letter.txt essay.txt diary.txt draft1.txt draft2.txt README.md > brief.txt
 printf 'my holiday in 2023\n' > letters/holiday.txt
 cp draft1.txt draft2.txt letters/holiday.txt articles
@@ -52,6 +52,8 @@ umbel build -n 1e6 -o large.umbel seen.txt
 umbel build -o bad.umbel hosts.txt
 umbel build -o worse.umbel suspects.txt
 umbel build -o words.umbel words.txt
+umbel build --format guava --funnel utf8 -n 1000 -o users.bloom users.txt
+umbel build --format dcso hosts.txt | gzip > hosts.bloom.gz
 umbel build --kind counting -o sessions.umbel ended.txt
 umbel build --kind counting -o stock.umbel sold.txt
 umbel build --kind quotient -n 1e6 -o quotient.umbel seen.txt
