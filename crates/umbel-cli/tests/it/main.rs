@@ -42,6 +42,7 @@ mod estimates;
 mod examples;
 mod facts;
 mod failing_calls;
+mod foreign;
 mod full_disk;
 mod fuse;
 mod grep;

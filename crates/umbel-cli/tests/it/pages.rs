@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 
 /// Pages that must have sessions. The guides to Redis and to the proxy need servers, so their
 /// commands stand in `sh` blocks; `remote.rs` and `proxy.rs` run them against servers of their own.
-const WITH_SESSIONS: [&str; 7] = [
+const WITH_SESSIONS: [&str; 8] = [
     "README.md",
     "docs/guide/shell.md",
     "docs/guide/maps-and-counts.md",
     "docs/guide/documents.md",
+    "docs/guide/foreign.md",
     "docs/guide/packets.md",
     "docs/guide/lab.md",
     "docs/guide/choosing.md",
