@@ -164,7 +164,8 @@ impl Mask {
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
         if copy == Some(false) {
-            return Err(Exception::Unsupported
+            // As numpy demands: a `ValueError`.
+            return Err(Exception::Parameter
                 .with("the bits of a mask are copied to make a numpy array: leave copy= out"));
         }
         let known = self.0.nulls().map(|nulls| self.0.values() & nulls.inner());

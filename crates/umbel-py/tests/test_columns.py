@@ -427,6 +427,8 @@ def test_the_mask_is_an_arrow_array_that_every_library_reads():
     assert pl.Series(mask).to_list() == [True, None, False, True]
     assert np.asarray(mask).tolist() == [True, False, False, True]
     assert np.asarray(mask, dtype="u1").tolist() == [1, 0, 0, 1]
+    with pytest.raises(ValueError, match="copied"):
+        np.asarray(mask, copy=False)
     assert mask.to_list() == list(mask) == [True, None, False, True]
     assert (len(mask), mask[0], mask[1], mask[-1], mask[1:3]) == (4, True, None, True, [None, False])
     assert repr(mask) == "<umbel.Mask of 4 answers, 2 true>"

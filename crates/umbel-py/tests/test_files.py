@@ -146,6 +146,42 @@ def test_a_file_object_that_takes_nothing_or_fails_is_an_error():
         Bloom(10, 0.01).save(Broken())
 
 
+def test_a_file_object_that_would_wait_is_an_error():
+    """A pipe takes some bytes at first, and then returns None."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with open(reader, "rb"), open(writer, "wb", buffering=0) as pipe:
+        for _ in range(2):
+            with pytest.raises(umbel.FileError, match="took .* of"):
+                Bloom(1_000_000, 0.01).save(pipe)
+
+
+def test_a_file_object_need_not_count():
+    class Sink:
+        def write(self, data):
+            self.taken = bytes(data)
+
+    f, sink = corpus(), Sink()
+    f.save(sink)
+    assert sink.taken == bytes(f)
+
+
+def test_bytes_are_read_without_a_copy_of_them(python, tmp_path):
+    path = tmp_path / "large.umbel"
+    f = Bloom(50_000_000, 0.01)
+    f.update(range(2_000_000))
+    f.save(path)
+    program = (
+        "import resource, sys, umbel\n"
+        "data = open(sys.argv[1], 'rb').read()\n"
+        "f = umbel.Bloom.from_bytes(data)\n"
+        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
+        "print(peak / len(data), 1_999_999 in f)\n"
+    )
+    peak, found = python(program, path).split()
+    assert float(peak) < 2.6 and found == "True"
+
+
 def test_metadata_is_stored_and_replaced(tmp_path):
     path = tmp_path / "f.umbel"
     f = Bloom(10, 0.01)

@@ -433,7 +433,7 @@ impl Foreign {
     fn load(file: &Bound<'_, PyAny>, format: Option<&str>, funnel: Option<&str>) -> PyResult<Foreign> {
         let (py, reading) = (file.py(), Reading { format, funnel });
         let found = match contents_of(file)? {
-            Some(bytes) => reading.read(py, &bytes)?,
+            Some(contents) => reading.read(py, &bytes_of(&contents)?)?,
             None => reading.load(py, &path_of(file, LOADING)?)?,
         };
         found.ok_or_else(unrecognised)

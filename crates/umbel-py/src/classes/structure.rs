@@ -13,6 +13,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PySlice, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use umbel::any::Stored;
 use umbel::file::{self, Loaded, Meta, Options};
@@ -370,7 +371,8 @@ pub fn load<'py>(
     funnel: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (ring, reading) = (secret::ring(secret)?, Reading { format, funnel });
-    if let Some(bytes) = contents_of(file)? {
+    if let Some(contents) = contents_of(file)? {
+        let bytes = bytes_of(&contents)?;
         return match reading.read(py, &bytes)? {
             Some(foreign) => foreign.opened(py, secret, key.as_ref()),
             None => from_bytes(py, &bytes, &ring, key),
@@ -445,7 +447,8 @@ fn finish<'py>(
     leaf::wrap(py, Structure::new(Storage::Owned(loaded.filter), key, loaded.meta)?)
 }
 
-/// Writes bytes to a binary file. One without a buffer may take them in several parts.
+/// Writes bytes to a binary file. One without a buffer may take them in several parts, and returns
+/// `None` if it would have to wait.
 pub fn write_all(file: &Bound<'_, PyAny>, bytes: &Bound<'_, PyBytes>) -> PyResult<()> {
     let py = file.py();
     let (view, len) = (PyMemoryView::from(bytes)?, bytes.as_bytes().len());
@@ -456,26 +459,26 @@ pub fn write_all(file: &Bound<'_, PyAny>, bytes: &Bound<'_, PyBytes>) -> PyResul
         } else {
             view.get_item(PySlice::new(py, at as isize, len as isize, 1))?
         };
-        // Other objects with this method need not count.
         match file.call_method1(intern!(py, "write"), (rest,))?.extract::<usize>() {
-            Ok(0) => {
+            Ok(written) if written > 0 => at += written,
+            // Other objects with this method need not count.
+            Err(_) if at == 0 && !file.is_instance(&py.import("io")?.getattr("RawIOBase")?)? => break,
+            _ => {
                 return Err(
                     Exception::File.with(format!("the file object took {at} of {len} bytes, and no more"))
                 );
             }
-            Ok(written) => at += written,
-            Err(_) => break,
         }
     }
     Ok(())
 }
 
-/// Returns the contents of an object that is open for reading; `None` for a path.
-pub fn contents_of(file: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
+/// Returns the contents of an object that is open for reading, for [`bytes_of`]; `None` for a path.
+pub fn contents_of<'py>(file: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if !file.hasattr(intern!(file.py(), "read"))? {
         return Ok(None);
     }
-    bytes_of(&file.call_method0(intern!(file.py(), "read"))?).map(Some)
+    file.call_method0(intern!(file.py(), "read")).map(Some)
 }
 
 /// The arguments of `save` and of `load`.
@@ -490,13 +493,13 @@ pub fn path_of(path: &Bound<'_, PyAny>, expected: &'static str) -> PyResult<Path
     })
 }
 
-/// Returns the bytes of an object that has some.
-pub fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+/// Returns the bytes of an object that has some; those that may change are copied.
+pub fn bytes_of<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(bytes) = data.cast::<PyBytes>() {
-        return Ok(bytes.as_bytes().to_vec());
+        return Ok(Cow::Borrowed(bytes.as_bytes()));
     }
     let copied = PyBuffer::<u8>::get(data).and_then(|buffer| buffer.to_vec(data.py()));
-    copied.map_err(|_| {
+    copied.map(Cow::Owned).map_err(|_| {
         PyTypeError::new_err("the contents of a file are bytes: open it in binary mode, open(path, \"rb\")")
     })
 }
