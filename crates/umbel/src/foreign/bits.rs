@@ -5,7 +5,7 @@
 //! changes only in which byte of a word a bit is.
 
 use crate::Result;
-use crate::memory::{LINE_BYTES, Words};
+use crate::memory::{LINE_BYTES, Mover, Words};
 #[cfg(feature = "mmap")]
 use memmap2::Mmap;
 #[cfg(feature = "mmap")]
@@ -95,6 +95,32 @@ impl Bits {
         match &mut self.storage {
             Storage::Owned(words) => Ok(&mut words.as_bytes_mut()[..self.len]),
             _ => unreachable!("made owned above"),
+        }
+    }
+
+    /// Returns the memory, if there is some of its own.
+    pub fn words(&self) -> Option<&Words> {
+        match &self.storage {
+            Storage::Owned(words) => Some(words),
+            _ => None,
+        }
+    }
+
+    /// Returns a copy, if there is enough memory.
+    pub fn try_clone(&self) -> Result<Bits> {
+        let storage = match &self.storage {
+            Storage::Zero => Storage::Zero,
+            Storage::Owned(words) => Storage::Owned(words.try_clone()?),
+            #[cfg(feature = "mmap")]
+            Storage::Mapped(map, offset) => Storage::Mapped(Arc::clone(map), *offset),
+        };
+        Ok(Bits { storage, ..*self })
+    }
+
+    /// Offers the memory to an allocator that moves memory.
+    pub fn relocate(&mut self, mover: &mut dyn Mover) {
+        if let Storage::Owned(words) = &mut self.storage {
+            words.relocate(mover);
         }
     }
 

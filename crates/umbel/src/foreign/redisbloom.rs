@@ -1,6 +1,7 @@
 //! The chunks of RedisBloom, as `BF.SCANDUMP` returns them and `BF.LOADCHUNK` takes them.
 //!
-//! A file is a sequence of records, one for each reply, in order:
+//! [`ForeignFilter`](super::ForeignFilter) reads them from a file, and [`Dump`] from a client of a
+//! server. A file is a sequence of records, one for each reply, in order:
 //!
 //! ```text
 //!  0   i64  the iterator           all numbers are little-endian
@@ -23,27 +24,35 @@
 //!                                            u8   log2 m if m is a power of two, or 0
 //! ```
 //!
+//! The first link has half the rate of the chain, unless the chain does not grow. A key is added to
+//! the last link if no link contains it. A link is full at its capacity, and then a further one
+//! follows, with `growth` times its capacity and half its rate. At `b` bits per key, it has
+//! `capacity b` bits, rounded down, and then up to words of 64 bits. Without the option of exact
+//! sizes it has the next power of two instead, and its capacity is increased by one for each `b` bits
+//! more.
+//!
 //! # References
 //!
 //! * Redis. *RedisBloom.* Documentation of `BF.SCANDUMP`, `BF.LOADCHUNK` and `BF.RESERVE`.
 //!   RedisBloom
 
 use super::bits::{Bits, Order};
+use super::scandump::{self, Dump};
 use super::scattered::{self, Rules, Scattered};
 use super::sizing;
 use super::source::Source;
 use crate::file::FormatError;
 use crate::file::fields::Fields;
+use crate::memory::{Mover, Words, relocate_vec};
 use crate::{Answers, Batch, Design, Error, Result};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
-const HEADER_BYTES: usize = 20;
+const COUNTS_BYTES: usize = 20;
 const LINK_BYTES: usize = 53;
 const RECORD_BYTES: u64 = 16;
-/// The most bytes of bits in a chunk.
-const CHUNK_BYTES: usize = 16 << 20;
 
 const EXACT_SIZES: u32 = 1;
+const CAPACITIES_IN_BITS: u32 = 2;
 const HASHES_OF_64_BITS: u32 = 4;
 const NO_GROWTH: u32 = 8;
 
@@ -52,16 +61,56 @@ const DEFAULT_GROWTH: u32 = 2;
 /// The factor by which the rate of each further link is lower.
 const TIGHTENING: f64 = 0.5;
 
+/// The most links of a chain. The rate of a further one would be 0 as a `double`.
+const MAX_LINKS: u32 = 1075;
+
 const RULES: Rules = Rules::Murmur64;
 
-/// A chain of filters. A key is a member if one of them contains it.
+/// The Bloom filter of RedisBloom: a chain of links, which grows as it would there. A key is a member
+/// if one of the links contains it. With equal commands, both have equal bytes.
+///
+/// It is loaded with [`Dump::load`].
+///
+/// ```
+/// use umbel::foreign::{Dump, RedisBloomChain};
+/// # let header: &[u8] = &[
+/// #     1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0,
+/// #     8, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
+/// #     154, 153, 153, 153, 153, 153, 169, 63, 155, 232, 213, 74, 241, 240, 24, 64,
+/// #     5, 0, 0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0,
+/// # ];
+/// # let data: &[u8] = &[0; 8];
+/// // Two chunks of a `BF.SCANDUMP`.
+/// let mut chain = RedisBloomChain::load(header, data)?;
+/// assert!(chain.insert(b"apple")? && chain.contains(b"apple"));
+/// assert_eq!((chain.keys(), chain.links().count()), (2, 1));
+/// # Ok::<(), umbel::Error>(())
+/// ```
 #[derive(Debug)]
-pub(super) struct Chain {
-    pub links: Vec<Link>,
+pub struct Chain {
+    pub(super) links: Vec<Link>,
     /// The number of keys.
-    pub keys: u64,
+    pub(super) keys: u64,
     options: u32,
     growth: u32,
+}
+
+/// What the header of a chain tells about a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LinkFacts {
+    /// The number of bytes of its bits.
+    pub bytes: u64,
+    /// The number of bits (m).
+    pub bits: u64,
+    /// The number of bits per key (k).
+    pub hashes: u32,
+    /// The number of keys at which it is full.
+    pub capacity: u64,
+    /// The number of keys in it.
+    pub keys: u64,
+    /// The rate at its capacity.
+    pub rate: f64,
 }
 
 #[derive(Debug)]
@@ -75,17 +124,27 @@ pub(super) struct Link {
 
 impl Link {
     /// Makes an empty link of the size that RedisBloom chooses.
-    fn create(design: Design) -> Result<Link> {
+    fn create(design: Design, exact: bool) -> Result<Link> {
         // Its own constants for ln 2 and its square, which are not the nearest ones.
         #[expect(clippy::approx_constant)]
         const LN_2: f64 = 0.693147180559945;
         const LN_2_SQUARED: f64 = 0.480453013918201;
         sizing::check(design)?;
-        let bits_per_key = -design.rate.ln() / LN_2_SQUARED;
-        let bits = sizing::to_bits((design.capacity as f64 * bits_per_key).floor().max(1.0))?;
+        let Design { mut capacity, rate } = design;
+        let bits_per_key = -rate.ln() / LN_2_SQUARED;
         let hashes = (LN_2 * bits_per_key).ceil() as u64;
-        let set = Scattered::empty(bits.div_ceil(64) * 64, hashes, Order::Little)?;
-        Ok(Link { set, keys: 0, design, bits_per_key, log2_bits: 0 })
+        let wanted = capacity as f64 * bits_per_key;
+        let (set, log2_bits) = if exact {
+            let bits = sizing::to_bits(wanted.floor().max(1.0))?;
+            (Scattered::empty(bits.div_ceil(64) * 64, hashes, Order::Little)?, 0)
+        } else {
+            let bits = sizing::to_bits(wanted.floor() + 1.0)?.next_power_of_two().max(64);
+            capacity += ((bits as f64 - wanted.ceil()) / bits_per_key) as u64;
+            let (_, hashes) = scattered::check(bits, hashes)?;
+            let set = Scattered::from_parts(bits, hashes, Bits::zero(bits as usize / 8, Order::Little));
+            (set, bits.ilog2() as u8)
+        };
+        Ok(Link { set, keys: 0, design: Design { capacity, rate }, bits_per_key, log2_bits })
     }
 
     fn decode(fields: &mut Fields<'_>) -> Result<Link> {
@@ -120,36 +179,15 @@ impl Link {
 }
 
 impl Chain {
-    pub fn read(source: &mut Source<'_>) -> Result<Chain> {
+    pub(super) fn read(source: &mut Source<'_>) -> Result<Chain> {
         let mut records = Records { source, left: 0, iterator: i64::MIN };
         let len = records.next()?.unwrap_or_default();
-        let (mut header, links) =
-            ([0; HEADER_BYTES], len.saturating_sub(HEADER_BYTES as u64) / LINK_BYTES as u64);
         records.source.expect(len)?;
+        let mut header = vec![0; len as usize];
         records.read(&mut header)?;
-        let mut fields = Fields(&header);
-        let keys = fields.u64().unwrap_or_default();
-        let mut number = || fields.u32().unwrap_or_default();
-        let (count, options, growth) = (number(), number(), number());
-        if count == 0 || u64::from(count) != links || len != HEADER_BYTES as u64 + links * LINK_BYTES as u64 {
-            let what = format!("its header of {len} bytes is not that of a chain of {count} links");
-            return Err(FormatError::invalid(what).into());
-        }
-        if options & HASHES_OF_64_BITS == 0 {
-            let what = "the 32-bit hashes of RedisBloom before version 2".to_string();
-            return Err(FormatError::Unknown { what }.into());
-        }
-        let mut chain = Chain { links: Vec::new(), keys, options, growth };
-        let mut total = 0u64;
-        for _ in 0..count {
-            let mut link = [0; LINK_BYTES];
-            records.read(&mut link)?;
-            let link = Link::decode(&mut Fields(&link))?;
-            total = total.saturating_add(link.set.bits.len() as u64);
-            chain.links.push(link);
-        }
+        let mut chain = Chain::parse(&header)?;
         // No memory is taken before all of the bits are known to be there.
-        records.source.expect(total)?;
+        records.source.expect(chain.bytes())?;
         for link in &mut chain.links {
             records.read(link.set.bits.bytes_mut()?)?;
         }
@@ -157,42 +195,113 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Makes an empty chain as `BF.RESERVE` does.
-    pub fn create(design: Design, growing: bool) -> Result<Chain> {
-        sizing::check(design)?;
-        let rate = if growing { design.rate * TIGHTENING } else { design.rate };
-        let link = Link::create(Design { rate, ..design })?;
-        let (options, growth) = if growing { (0, DEFAULT_GROWTH) } else { (NO_GROWTH, 0) };
-        Ok(Chain { links: vec![link], keys: 0, options: options | EXACT_SIZES | HASHES_OF_64_BITS, growth })
+    /// Parses a header. The bits of the links are zeros that take no memory yet.
+    fn parse(header: &[u8]) -> Result<Chain> {
+        let mut fields = Fields(header);
+        let keys = fields.u64().unwrap_or_default();
+        let [count, options, growth] = [(); 3].map(|()| fields.u32().unwrap_or_default());
+        let links = fields.0.chunks_exact(LINK_BYTES);
+        if count == 0 || links.len() as u64 != u64::from(count) || !links.remainder().is_empty() {
+            let what =
+                format!("its header of {} bytes is not that of a chain of {count} links", header.len());
+            return Err(FormatError::invalid(what).into());
+        }
+        if count > MAX_LINKS {
+            let what = format!("it has {count} links, and RedisBloom makes at most {MAX_LINKS}");
+            return Err(FormatError::invalid(what).into());
+        }
+        if options & HASHES_OF_64_BITS == 0 {
+            let what = "the 32-bit hashes of RedisBloom before version 2".to_string();
+            return Err(FormatError::Unknown { what }.into());
+        }
+        let links = links.map(|link| Link::decode(&mut Fields(link))).collect::<Result<Vec<Link>>>()?;
+        Ok(Chain { links, keys, options, growth })
     }
 
+    /// Returns the number of bytes of all bits.
+    fn bytes(&self) -> u64 {
+        self.links.iter().fold(0, |sum, link| sum.saturating_add(link.set.bits.len() as u64))
+    }
+
+    /// Makes an empty chain as `BF.RESERVE` does.
+    pub(super) fn create(design: Design, growing: bool) -> Result<Chain> {
+        sizing::check(design)?;
+        let rate = if growing { design.rate * TIGHTENING } else { design.rate };
+        let link = Link::create(Design { rate, ..design }, true)?;
+        let options = EXACT_SIZES | HASHES_OF_64_BITS | if growing { 0 } else { NO_GROWTH };
+        Ok(Chain { links: vec![link], keys: 0, options, growth: DEFAULT_GROWTH })
+    }
+
+    /// Returns whether a key may be a member.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.links.iter().any(|link| link.set.contains(RULES, key))
     }
 
-    /// Adds a key if it is new; a full chain grows first.
+    /// Adds a key if it is new, and returns whether it was. A full chain grows first.
+    ///
+    /// # Errors
+    ///
+    /// If the chain is full and cannot grow, or there is not enough memory. It is unchanged then.
     pub fn insert(&mut self, key: &[u8]) -> Result<bool> {
         if self.contains(key) {
             return Ok(false);
         }
-        let last = self.links.last().ok_or_else(|| FormatError::invalid("a chain without links"))?;
-        if last.keys >= last.design.capacity {
-            if self.options & NO_GROWTH != 0 {
-                let needs = "more capacity: the chain is full, and was made not to grow";
-                return Err(Error::parameter("n", self.keys, needs));
+        if self.is_full() {
+            let needs = "more capacity: the chain is full, and was made not to grow";
+            return Err(Error::parameter("n", self.keys, needs));
+        }
+        if let Some(Design { capacity, rate }) = self.next_design() {
+            if self.options & CAPACITIES_IN_BITS != 0 {
+                let what = "a chain that counts its capacity in bits, and is full".to_string();
+                return Err(FormatError::Unknown { what }.into());
             }
-            let capacity = last.design.capacity.saturating_mul(self.growth.max(1).into());
-            let rate = last.design.rate * TIGHTENING;
-            self.links.push(Link::create(Design { capacity, rate })?);
+            let mut link = Link::create(Design { capacity, rate }, self.options & EXACT_SIZES != 0)?;
+            link.set.bits.bytes_mut()?;
+            self.links.push(link);
         }
         if let Some(last) = self.links.last_mut() {
             last.set.insert(RULES, key)?;
-            last.keys += 1;
+            last.keys = last.keys.saturating_add(1);
         }
-        self.keys += 1;
+        self.keys = self.keys.saturating_add(1);
         Ok(true)
     }
 
+    /// Returns the capacity and the rate of the link that has to follow, if the last one is full.
+    fn next_design(&self) -> Option<Design> {
+        let Link { design, .. } = self.links.last().filter(|last| last.keys >= last.design.capacity)?;
+        let capacity = design.capacity.saturating_mul(self.growth.max(1).into());
+        Some(Design { capacity, rate: design.rate * TIGHTENING })
+    }
+
+    /// Returns whether the chain takes no further key, since it was reserved not to grow.
+    pub fn is_full(&self) -> bool {
+        self.growth() == 0 && self.next_design().is_some()
+    }
+
+    /// Returns the number of keys.
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// Returns the factor from the capacity of one link to the next; 0 if the chain does not grow.
+    pub fn growth(&self) -> u32 {
+        if self.options & NO_GROWTH == 0 { self.growth.max(1) } else { 0 }
+    }
+
+    /// Returns what the header tells about each link.
+    pub fn links(&self) -> impl Iterator<Item = LinkFacts> {
+        self.links.iter().map(|link| LinkFacts {
+            bytes: link.set.bits.len() as u64,
+            bits: link.set.modulus.bits(),
+            hashes: link.set.hashes,
+            capacity: link.design.capacity,
+            keys: link.keys,
+            rate: link.design.rate,
+        })
+    }
+
+    /// Looks up many keys; the fast way.
     pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
         let mut links = self.links.iter().map(|link| link.set.contains_batch(RULES, keys));
         let first = links.next().unwrap_or_default();
@@ -203,43 +312,80 @@ impl Chain {
     }
 
     /// Returns the bits of a key in each link.
-    pub fn bit_numbers(&self, key: &[u8]) -> impl Iterator<Item = (&Link, Vec<u64>)> {
+    pub(super) fn bit_numbers(&self, key: &[u8]) -> impl Iterator<Item = (&Link, Vec<u64>)> {
         self.links.iter().map(|link| (link, link.set.bit_numbers(RULES, key)))
     }
 
     /// Returns the rate now: of a key that is in none of the links to be found in one.
-    pub fn rate_now(&self) -> f64 {
+    pub(super) fn rate_now(&self) -> f64 {
         let passes = |link: &Link| link.set.fill().powi(link.set.hashes as i32);
         -self.links.iter().map(|link| (-passes(link)).ln_1p()).sum::<f64>().exp_m1()
     }
 
     /// Returns the capacity and the rate for which it was reserved.
-    pub fn design(&self) -> Option<Design> {
+    pub(super) fn design(&self) -> Option<Design> {
         let first = self.links.first()?.design;
         let tightened = self.options & NO_GROWTH == 0;
         Some(if tightened { Design { rate: first.rate / TIGHTENING, ..first } } else { first })
     }
 
-    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        let mut iterator = 0;
+        loop {
+            let (next, chunk) = self.chunk(iterator);
+            if next == 0 {
+                return Ok(());
+            }
+            to.write_all(&next.to_le_bytes())?;
+            to.write_all(&(chunk.len() as u64).to_le_bytes())?;
+            to.write_all(&chunk)?;
+            iterator = next;
+        }
+    }
+}
+
+impl Dump for Chain {
+    fn data_bytes(header: &[u8]) -> Result<u64> {
+        let links = header.len().checked_sub(COUNTS_BYTES);
+        if links.is_none_or(|bytes| bytes == 0 || !bytes.is_multiple_of(LINK_BYTES)) {
+            return Err(FormatError::NotAFilter.into());
+        }
+        Chain::parse(header).map(|chain| chain.bytes())
+    }
+
+    fn load(header: &[u8], mut data: impl Read) -> Result<Chain> {
+        let mut chain = Chain::parse(header)?;
+        for link in &mut chain.links {
+            link.set.bits = scandump::read_array(&mut data, link.set.bits.len() as u64)?;
+        }
+        Ok(chain)
+    }
+
+    fn header(&self) -> Vec<u8> {
         let mut header = self.keys.to_le_bytes().to_vec();
         let numbers = [self.links.len() as u32, self.options, self.growth];
         numbers.iter().for_each(|number| header.extend(number.to_le_bytes()));
         self.links.iter().for_each(|link| link.encode(&mut header));
-        let mut iterator = 1u64;
-        let mut record = |iterator: u64, chunk: &[u8]| {
-            to.write_all(&iterator.to_le_bytes())?;
-            to.write_all(&(chunk.len() as u64).to_le_bytes())?;
-            to.write_all(chunk)
-        };
-        record(iterator, &header)?;
-        for link in &self.links {
-            let zeros = vec![0; if link.set.bits.bytes().is_none() { link.set.bits.len() } else { 0 }];
-            for chunk in link.set.bits.bytes().unwrap_or(&zeros).chunks(CHUNK_BYTES) {
-                iterator += chunk.len() as u64;
-                record(iterator, chunk)?;
-            }
-        }
-        Ok(())
+        header
+    }
+
+    fn chunk(&self, iterator: u64) -> (u64, Vec<u8>) {
+        scandump::chunk(|| self.header(), self.links.iter().map(|link| &link.set.bits), iterator)
+    }
+
+    fn sections(&self) -> Vec<&Words> {
+        self.links.iter().filter_map(|link| link.set.bits.words()).collect()
+    }
+
+    fn try_clone(&self) -> Result<Chain> {
+        let copy = |link: &Link| Ok(Link { set: link.set.try_clone()?, ..*link });
+        let links = self.links.iter().map(copy).collect::<Result<Vec<Link>>>()?;
+        Ok(Chain { links, ..*self })
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.links.iter_mut().for_each(|link| link.set.bits.relocate(mover));
+        relocate_vec(&mut self.links, mover);
     }
 }
 

@@ -84,6 +84,11 @@ impl Scattered {
         Scattered { modulus: Modulus::new(bits), hashes, bits: set }
     }
 
+    /// Returns a copy, if there is enough memory.
+    pub fn try_clone(&self) -> Result<Scattered> {
+        Ok(Scattered { bits: self.bits.try_clone()?, ..*self })
+    }
+
     /// Returns the share of bits that are set.
     pub fn fill(&self) -> f64 {
         self.bits.count_ones() as f64 / self.modulus.bits() as f64

@@ -73,7 +73,7 @@ class Chain:
         """Returns records of the iterator and the chunk that follows it, the header first."""
         options = NO_ROUNDING | FORCE_64 | (0 if self.grows else NO_SCALING)
         used = sum(link.used for link in self.links)
-        header = struct.pack("<QIII", used, len(self.links), options, 2 if self.grows else 0)
+        header = struct.pack("<QIII", used, len(self.links), options, 2)
         for link in self.links:
             sizes = len(link.memory), link.bits, link.used, link.rate, link.bits_per_key, link.hashes, link.capacity, 0
             header += struct.pack("<QQQddIQB", *sizes)
