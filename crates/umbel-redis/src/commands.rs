@@ -5,8 +5,8 @@
 //! that hand out the contents of a key, and the category before the braces.
 
 use crate::any::{Any, algebra, commands as any, files};
-use crate::bloom::{Bloom, commands as bf};
-use crate::cuckoo::{CuckooChain, commands as cf};
+use crate::bloom::{BloomValue, commands as bf};
+use crate::cuckoo::{CuckooValue, commands as cf};
 use crate::dump;
 use crate::server::{CommandSpec, command_table};
 use crate::sketch::{Sketch, commands as cms};
@@ -42,9 +42,9 @@ pub const COMMANDS: &[CommandSpec] = command_table! {
             c"Returns the number of items added to a Bloom filter";
         c"BF.DEBUG"          2  One        [ReadOnly]            bf::debug,
             c"Describes the stages of a Bloom filter";
-        c"BF.SCANDUMP"       3  One        [ReadOnly Export]     dump::scan::<Bloom>,
+        c"BF.SCANDUMP"       3  One        [ReadOnly Export]     dump::scan::<BloomValue>,
             c"Returns a chunk of a Bloom filter";
-        c"BF.LOADCHUNK"      4  One        [Write DenyOom]       dump::load::<Bloom>,
+        c"BF.LOADCHUNK"      4  One        [Write DenyOom]       dump::load::<BloomValue>,
             c"Loads a chunk of a Bloom filter";
     }
 
@@ -74,9 +74,9 @@ pub const COMMANDS: &[CommandSpec] = command_table! {
             c"Describes the levels of a cuckoo filter";
         c"CF.COMPACT"        2  One        [Write]               cf::compact,
             c"Moves the items of a cuckoo filter into fewer levels";
-        c"CF.SCANDUMP"       3  One        [ReadOnly Export]     dump::scan::<CuckooChain>,
+        c"CF.SCANDUMP"       3  One        [ReadOnly Export]     dump::scan::<CuckooValue>,
             c"Returns a chunk of a cuckoo filter";
-        c"CF.LOADCHUNK"      4  One        [Write DenyOom]       dump::load::<CuckooChain>,
+        c"CF.LOADCHUNK"      4  One        [Write DenyOom]       dump::load::<CuckooValue>,
             c"Loads a chunk of a cuckoo filter";
     }
 

@@ -13,15 +13,20 @@ pub fn scan<P: Persist>(context: &Context, arguments: Arguments<'_>) -> Result<R
     let [key, at] = arguments.exactly()?;
     let at = at.parse::<u64>().ok_or_else(bad_cursor)?;
     let entry = context.existing::<Entry<P>>(key)?;
-    let stream = Stream::new(entry.ready()?)?;
+    let value = entry.ready()?;
+    if let Some(dump) = value.redisbloom() {
+        let (next, chunk) = dump.chunk(at);
+        return Ok(Reply::Array(vec![next.into(), Reply::Bytes(chunk)]));
+    }
+    let stream = Stream::new(value)?;
     let offset = at.saturating_sub(1);
     let chunk = stream.chunk(offset);
     let next = if chunk.is_empty() { 0 } else { cursor(offset + chunk.len() as u64) };
     Ok(Reply::Array(vec![Reply::Integer(next), Reply::Bytes(chunk)]))
 }
 
-/// `LOADCHUNK key cursor chunk`: loads a reply of `SCANDUMP`. The chunks must be sent in order; the
-/// first creates the key.
+/// `LOADCHUNK key cursor chunk`: loads a reply of `SCANDUMP`, of this module or of RedisBloom. The
+/// chunks must be sent in order; the first creates the key.
 pub fn load<P: Persist>(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key, at, chunk] = arguments.exactly()?;
     let end = at.parse::<u64>().and_then(|at| at.checked_sub(1)).ok_or_else(bad_cursor)?;

@@ -85,6 +85,9 @@ impl Error {
     /// The error for bytes that end before the value does.
     pub const CUT: Error = Error::Malformed("it ends too early");
 
+    /// The error for a stream or dump that does not begin as it should.
+    pub const BAD_HEADER: Error = Error::Malformed("its header is invalid");
+
     /// The error for a value whose parts are valid but contradict each other.
     pub const CONTRADICTORY: Error = Error::Malformed("its parts do not fit together");
 }

@@ -3,9 +3,10 @@
 //! A [`Family`] contributes its options, its replicated form and its operations on items. The
 //! commands themselves, with creation, replication and events, are here once.
 
-use crate::persist::{Entry, Persist};
+use crate::persist::{Entry, Layout, Persist};
 use crate::server::{AddCommand, Arguments, Context, Failure, Reply, Result, Text, memory};
 use std::ffi::CStr;
+use umbel::foreign::Dump;
 
 /// A type of filters that `RESERVE` creates and that items are added to.
 pub trait Family: Persist {
@@ -39,6 +40,49 @@ pub trait Family: Persist {
 
     /// Returns which of several items the filter may contain.
     fn contains_many(&self, items: &[&[u8]]) -> Vec<bool>;
+}
+
+/// A filter of RedisBloom, which commands do not create: it is loaded.
+pub trait Lookup: Dump + Send + 'static {
+    /// Returns whether the filter may contain an item.
+    fn contains(&self, item: &[u8]) -> bool;
+
+    /// Returns which of several items the filter may contain.
+    fn contains_many(&self, items: &[&[u8]]) -> Vec<bool> {
+        items.iter().map(|item| self.contains(item)).collect()
+    }
+}
+
+impl<F: Family, R: Lookup> Family for Layout<F, R> {
+    type Options = F::Options;
+    type Design = F::Design;
+
+    const RESERVE: &'static CStr = F::RESERVE;
+    const ADD: AddCommand = F::ADD;
+    const RESERVE_EVENT: &'static CStr = F::RESERVE_EVENT;
+    const ADD_EVENT: &'static CStr = F::ADD_EVENT;
+
+    fn new(design: &F::Design) -> Result<Self> {
+        F::new(design).map(Layout::Own)
+    }
+
+    fn reserve_arguments(design: &F::Design) -> Vec<String> {
+        F::reserve_arguments(design)
+    }
+
+    fn contains(&self, item: &[u8]) -> bool {
+        match self {
+            Layout::Own(own) => own.contains(item),
+            Layout::RedisBloom(filter) => filter.contains(item),
+        }
+    }
+
+    fn contains_many(&self, items: &[&[u8]]) -> Vec<bool> {
+        match self {
+            Layout::Own(own) => own.contains_many(items),
+            Layout::RedisBloom(filter) => filter.contains_many(items),
+        }
+    }
 }
 
 /// The options of `RESERVE` and `INSERT`.

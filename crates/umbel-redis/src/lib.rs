@@ -60,8 +60,8 @@ fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
     config::load(loading, arguments)?;
     // Filters use the module's allocator, so that the server counts their memory.
     umbel::memory::take_from_allocator();
-    loading.register_type::<Entry<bloom::Bloom>>()?;
-    loading.register_type::<Entry<cuckoo::CuckooChain>>()?;
+    loading.register_type::<Entry<bloom::BloomValue>>()?;
+    loading.register_type::<Entry<cuckoo::CuckooValue>>()?;
     loading.register_type::<Entry<any::Any>>()?;
     loading.register_type::<Entry<sketch::Sketch>>()?;
     loading.register_type::<Entry<top::Top>>()?;

@@ -4,7 +4,7 @@
 use super::commands::estimate_replies;
 use super::{OpenFilter, StructureRef, ValueType, replace, store};
 use crate::config;
-use crate::cuckoo::CuckooChain;
+use crate::cuckoo::{CuckooChain, CuckooValue};
 use crate::persist::{Entry, Persist};
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text};
 use std::collections::HashSet;
@@ -65,7 +65,7 @@ pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     if types.first() == Some(&ValueType::Cuckoo) {
         let merged = merge_cuckoos(context, &keys)?;
         config::check_memory(merged.memory_bytes() as u64)?;
-        replace(context, to, merged)?;
+        replace(context, to, CuckooValue::Own(merged))?;
     } else {
         store(context, to, combine(context, keys.into_iter(), |filter| filter.to_stored(), Stored::union)?)?;
     }
@@ -78,10 +78,10 @@ pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 fn merge_cuckoos(context: &Context, keys: &[&Text]) -> Result<CuckooChain> {
     let mut merged: Option<CuckooChain> = None;
     for key in keys {
-        let entry = context.existing::<Entry<CuckooChain>>(key)?;
+        let entry = context.existing::<Entry<CuckooValue>>(key)?;
         match &mut merged {
-            None => merged = Some(entry.ready()?.copy()?),
-            Some(merged) => merged.merge(entry.ready()?).map_err(join_failure)?,
+            None => merged = Some(entry.ready()?.own()?.copy()?),
+            Some(merged) => merged.merge(entry.ready()?.own()?).map_err(join_failure)?,
         }
     }
     merged.ok_or(Failure::Arity)

@@ -1,9 +1,9 @@
 //! The commands on one filter.
 
-use super::{Any, OpenFilter, StructureRef, ValueType, build, store};
-use crate::bloom::Bloom;
+use super::{Any, OpenFilter, ValueType, build, store};
+use crate::bloom::BloomValue;
 use crate::config::{self, next_secret, seed_argument};
-use crate::cuckoo::CuckooChain;
+use crate::cuckoo::CuckooValue;
 use crate::family::{self, Family};
 use crate::persist::{Entry, Persist};
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text, memory};
@@ -101,10 +101,10 @@ pub fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     // The type of the filter shows when its key is opened.
     let mut added = add_items(context, key, None, items);
     if let Err(Failure::WrongType) = added {
-        added = family::add_items(context, key, items, None, Bloom::add_items);
+        added = family::add_items(context, key, items, None, BloomValue::add_items);
     }
     if let Err(Failure::WrongType) = added {
-        added = family::add_items(context, key, items, None, CuckooChain::add_items);
+        added = family::add_items(context, key, items, None, CuckooValue::add_items);
     }
     added.map(Reply::from_results)
 }
@@ -202,21 +202,18 @@ pub fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     let Some(filter) = OpenFilter::open(context, key)? else {
         return Ok(Reply::Array(vec![Reply::Bool(false); items.len()]));
     };
-    if let OpenFilter::Cuckoo(entry) = &filter {
-        let chain = entry.ready()?;
-        let found = items.iter().map(|item| chain.contains(item.bytes()));
-        return Ok(Reply::Array(found.map(Reply::Bool).collect()));
-    }
     let keys = all_bytes(items);
-    let answers = match filter.structure()? {
-        StructureRef::Set(filter) => filter.contains_batch(&keys[..]),
-        StructureRef::Cuckoo(filter) => filter.contains_batch(&keys[..]),
-        StructureRef::Stored(Stored::Set(AnyFilter::Aging(filter))) => {
-            filter.at(context.now()).contains_batch(&keys[..])
-        }
-        StructureRef::Stored(stored) => stored.contains_batch(&keys[..]),
+    let found: Vec<bool> = match &filter {
+        OpenFilter::Bloom(entry) => entry.ready()?.contains_many(&keys),
+        OpenFilter::Cuckoo(entry) => entry.ready()?.contains_many(&keys),
+        OpenFilter::Any(entry) => match entry.ready()?.stored() {
+            Stored::Set(AnyFilter::Aging(filter)) => {
+                filter.at(context.now()).contains_batch(&keys[..]).iter().collect()
+            }
+            stored => stored.contains_batch(&keys[..]).iter().collect(),
+        },
     };
-    Ok(Reply::Array(answers.iter().map(Reply::Bool).collect()))
+    Ok(Reply::Array(found.into_iter().map(Reply::Bool).collect()))
 }
 
 /// `UMBEL.REMOVE key item...`: for each item, 1 if it was removed, 0 if it was not present, -1 if
@@ -233,10 +230,10 @@ pub fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     let mut removed = Vec::with_capacity(items.len());
     match value_type {
         ValueType::Cuckoo => {
-            let mut entry = context.existing_mut::<Entry<CuckooChain>>(key)?;
-            let chain = entry.ready_mut()?;
+            let mut entry = context.existing_mut::<Entry<CuckooValue>>(key)?;
+            let value = entry.ready_mut()?;
             for item in items {
-                let result = chain.remove(chain.digest(item.bytes())).inspect_err(|_| context.replicate())?;
+                let result = value.remove(item.bytes()).inspect_err(|_| context.replicate())?;
                 removed.push(Reply::Integer(result.into()));
             }
         }

@@ -9,9 +9,9 @@ pub mod algebra;
 pub mod commands;
 pub mod files;
 
-use crate::bloom::Bloom;
+use crate::bloom::{Bloom, BloomValue};
 use crate::config;
-use crate::cuckoo::CuckooChain;
+use crate::cuckoo::{CuckooChain, CuckooValue};
 use crate::error::{self, Error};
 use crate::persist::{Entry, Persist};
 use crate::server::memory::Charge;
@@ -121,8 +121,8 @@ impl Persist for Any {
 
 /// The filter of an open key, of any type.
 pub enum OpenFilter<'a> {
-    Bloom(Key<'a, Entry<Bloom>>),
-    Cuckoo(Key<'a, Entry<CuckooChain>>),
+    Bloom(Key<'a, Entry<BloomValue>>),
+    Cuckoo(Key<'a, Entry<CuckooValue>>),
     Any(Key<'a, Entry<Any>>),
 }
 
@@ -133,11 +133,11 @@ impl<'a> OpenFilter<'a> {
     ///
     /// [`Failure::WrongType`] if it does not hold a filter.
     pub fn open(context: &'a Context, key: &Text) -> Result<Option<OpenFilter<'a>>> {
-        match context.read::<Entry<Bloom>>(key) {
+        match context.read::<Entry<BloomValue>>(key) {
             Err(Failure::WrongType) => {}
             other => return Ok(other?.map(OpenFilter::Bloom)),
         }
-        match context.read::<Entry<CuckooChain>>(key) {
+        match context.read::<Entry<CuckooValue>>(key) {
             Err(Failure::WrongType) => Ok(context.read::<Entry<Any>>(key)?.map(OpenFilter::Any)),
             other => Ok(other?.map(OpenFilter::Cuckoo)),
         }
@@ -155,8 +155,8 @@ impl<'a> OpenFilter<'a> {
     /// If it consists of several, as a cuckoo filter that has grown does.
     pub fn structure(&self) -> Result<StructureRef<'_>> {
         match self {
-            OpenFilter::Bloom(entry) => Ok(StructureRef::Set(entry.ready()?.filter())),
-            OpenFilter::Cuckoo(entry) => match entry.ready()? {
+            OpenFilter::Bloom(entry) => Ok(StructureRef::Set(entry.ready()?.filter()?)),
+            OpenFilter::Cuckoo(entry) => match entry.ready()?.own()? {
                 chain if chain.levels() == 1 => Ok(StructureRef::Cuckoo(chain.first())),
                 _ => Err(Failure::new("it has grown to several filters: CF.COMPACT may merge them")),
             },
@@ -167,8 +167,8 @@ impl<'a> OpenFilter<'a> {
     /// Returns the statistics of the filter at this time.
     pub fn stats(&self, context: &Context) -> Result<Stats> {
         Ok(match self {
-            OpenFilter::Bloom(entry) => entry.ready()?.filter().stats(),
-            OpenFilter::Cuckoo(entry) => entry.ready()?.stats(),
+            OpenFilter::Bloom(entry) => entry.ready()?.filter()?.stats(),
+            OpenFilter::Cuckoo(entry) => entry.ready()?.own()?.stats(),
             OpenFilter::Any(entry) => match entry.ready()?.stored() {
                 Stored::Set(AnyFilter::Aging(filter)) => filter.at(context.now()).stats(),
                 stored => stored.stats(),
@@ -179,7 +179,7 @@ impl<'a> OpenFilter<'a> {
     /// Returns the kind of the filter.
     pub fn kind(&self) -> Result<Kind> {
         Ok(match self {
-            OpenFilter::Bloom(entry) => entry.ready()?.filter().kind(),
+            OpenFilter::Bloom(entry) => entry.ready()?.filter()?.kind(),
             OpenFilter::Cuckoo(_) => Kind::Cuckoo,
             OpenFilter::Any(entry) => entry.ready()?.stored().kind(),
         })
@@ -188,8 +188,8 @@ impl<'a> OpenFilter<'a> {
     /// Returns the identity of the hash function, if the filter has one.
     pub fn hash(&self) -> Result<Option<HashId>> {
         Ok(match self {
-            OpenFilter::Bloom(entry) => Some(entry.ready()?.filter().hasher().id()),
-            OpenFilter::Cuckoo(entry) => Some(entry.ready()?.first().hasher().id()),
+            OpenFilter::Bloom(entry) => Some(entry.ready()?.filter()?.hasher().id()),
+            OpenFilter::Cuckoo(entry) => Some(entry.ready()?.own()?.first().hasher().id()),
             OpenFilter::Any(entry) => entry.ready()?.stored().hash_id(),
         })
     }
@@ -240,9 +240,11 @@ pub fn store(context: &Context, key: &Text, stored: Stored) -> Result<()> {
         Stored::Set(filter)
             if matches!(Filter::kind(&filter), Kind::Scalable | Kind::Blocked | Kind::Standard) =>
         {
-            replace(context, key, Bloom::from_filter(filter))
+            replace(context, key, BloomValue::Own(Bloom::from_filter(filter)))
         }
-        Stored::Set(AnyFilter::Cuckoo(filter)) => replace(context, key, CuckooChain::from_filter(filter)),
+        Stored::Set(AnyFilter::Cuckoo(filter)) => {
+            replace(context, key, CuckooValue::Own(CuckooChain::from_filter(filter)))
+        }
         stored => replace(context, key, Any::new(stored)?),
     }
 }

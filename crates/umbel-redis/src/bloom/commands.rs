@@ -1,11 +1,10 @@
 //! The `BF.*` commands, compatible with the clients of RedisBloom; the option `SEED` is new.
 
-use super::{Bloom, BloomDesign, MAX_EXPANSION};
+use super::{BloomDesign, BloomValue, MAX_EXPANSION};
 use crate::config::{HashSecret, next_secret};
 use crate::family::{self, Options};
 use crate::persist::Entry;
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text};
-use umbel::AnyFilter;
 
 /// Parses a rate above 0 and below 1.
 fn parse_rate(text: &Text) -> Result<f64> {
@@ -96,34 +95,34 @@ impl Options for BloomOptions {
 
 /// `BF.RESERVE key rate capacity [EXPANSION factor] [NONSCALING] [SEED secret]`.
 pub fn reserve(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    family::reserve::<Bloom>(context, arguments)
+    family::reserve::<BloomValue>(context, arguments)
 }
 
 /// `BF.ADD key item`.
 pub fn add(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    family::add_one(context, arguments, Bloom::add_items)
+    family::add_one(context, arguments, BloomValue::add_items)
 }
 
 /// `BF.MADD key item...`.
 pub fn add_many(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, design) = (arguments.next_arg()?, BloomDesign::default());
-    let added = family::add_items(context, key, arguments.rest()?, Some(&design), Bloom::add_items)?;
+    let added = family::add_items(context, key, arguments.rest()?, Some(&design), BloomValue::add_items)?;
     Ok(Reply::from_results(added))
 }
 
 /// `BF.INSERT key [CAPACITY number] [ERROR rate] [NOCREATE] [option of BF.RESERVE...] ITEMS item...`.
 pub fn insert(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    family::insert(context, arguments, Bloom::add_items).map(Reply::from_results)
+    family::insert(context, arguments, BloomValue::add_items).map(Reply::from_results)
 }
 
 /// `BF.EXISTS key item`.
 pub fn exists(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    family::exists::<Bloom>(context, arguments)
+    family::exists::<BloomValue>(context, arguments)
 }
 
 /// `BF.MEXISTS key item...`.
 pub fn exists_many(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    family::exists_many::<Bloom>(context, arguments)
+    family::exists_many::<BloomValue>(context, arguments)
 }
 
 /// `BF.INFO key [field]`.
@@ -131,7 +130,7 @@ pub fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let field = arguments.next();
     arguments.expect_end()?;
-    let entry = context.existing::<Entry<Bloom>>(key)?;
+    let entry = context.existing::<Entry<BloomValue>>(key)?;
     let fields = entry.ready()?.info_fields();
     match field {
         None => Ok(Reply::Map(fields.into_iter().map(|(_, name, value)| (name.into(), value)).collect())),
@@ -146,7 +145,7 @@ pub fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 /// `BF.CARD key`: the number of items that were new when they were added.
 pub fn card(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key] = arguments.exactly()?;
-    Ok(match context.read::<Entry<Bloom>>(key)? {
+    Ok(match context.read::<Entry<BloomValue>>(key)? {
         Some(entry) => entry.ready()?.items().into(),
         None => Reply::Integer(0),
     })
@@ -155,27 +154,7 @@ pub fn card(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 /// `BF.DEBUG key`: a line for the whole filter, and one for each of its stages.
 pub fn debug(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key] = arguments.exactly()?;
-    let entry = context.existing::<Entry<Bloom>>(key)?;
-    let bloom = entry.ready()?;
-    let mut lines = vec![format!("size:{}", bloom.items())];
-    match bloom.filter() {
-        AnyFilter::Scalable(filter) => lines.extend(
-            filter
-                .stages()
-                .map(|stage| stage_line(stage.bits, stage.hashes, stage.capacity, stage.keys, stage.rate)),
-        ),
-        other => {
-            let (stats, rate) = (other.stats(), other.design().map_or(0.0, |design| design.rate));
-            lines.push(stage_line(stats.bits, stats.hashes, bloom.capacity(), bloom.items(), rate));
-        }
-    }
+    let entry = context.existing::<Entry<BloomValue>>(key)?;
+    let lines = entry.ready()?.debug_lines();
     Ok(Reply::Array(lines.into_iter().map(|line| Reply::Bytes(line.into_bytes())).collect()))
-}
-
-/// Returns the line of a stage in `BF.DEBUG`.
-fn stage_line(bits: u64, hashes: u32, capacity: u64, size: u64, rate: f64) -> String {
-    let bytes = bits / 8;
-    format!(
-        "bytes:{bytes} bits:{bits} hashes:{hashes} hashwidth:64 capacity:{capacity} size:{size} ratio:{rate:?}"
-    )
 }

@@ -1,14 +1,18 @@
 //! `BF.*`: Bloom filters that grow.
 //!
-//! [`Bloom`] is the value, and [`commands`] are the commands on it.
+//! [`Bloom`] is a filter of this module, and [`BloomValue`] the value of a key: such a filter, or one
+//! of RedisBloom. [`commands`] are the commands on it.
 
 pub mod commands;
+mod value;
+
+pub use value::BloomValue;
 
 use crate::config::{self, HashSecret, seed_argument};
 use crate::error::{self, Error};
 use crate::family::Family;
 use crate::persist::Persist;
-use crate::server::{AddCommand, Failure, Reply, Result, Text, TypeHandle};
+use crate::server::{AddCommand, Failure, Result, Text, TypeHandle};
 use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::file::Storable;
@@ -45,7 +49,7 @@ impl Default for BloomDesign {
     }
 }
 
-/// A Bloom filter under a key.
+/// A Bloom filter of this module.
 #[derive(Debug)]
 pub struct Bloom {
     filter: AnyFilter,
@@ -140,21 +144,6 @@ impl Bloom {
         let new = self.filter.insert_digest(digest)?;
         self.items = self.items.saturating_add(new.into());
         Ok(new)
-    }
-
-    /// Returns the fields of `BF.INFO`: the argument that selects it, the name, and the value.
-    fn info_fields(&self) -> [(&'static str, &'static str, Reply); 5] {
-        let expansion = match self.expansion {
-            0 => Reply::Null,
-            factor => Reply::from(u64::from(factor)),
-        };
-        [
-            ("CAPACITY", "Capacity", self.capacity().into()),
-            ("SIZE", "Size", (self.memory_bytes() as u64).into()),
-            ("FILTERS", "Number of filters", self.stages().into()),
-            ("ITEMS", "Number of items inserted", self.items().into()),
-            ("EXPANSION", "Expansion rate", expansion),
-        ]
     }
 }
 

@@ -1,7 +1,7 @@
 //! The `CF.*` commands, compatible with the clients of RedisBloom; the options `FINGERPRINT` and
 //! `SEED` are new.
 
-use super::{CuckooChain, CuckooDesign, MAX_EXPANSION, MAX_KICKS};
+use super::{CuckooDesign, CuckooValue, MAX_EXPANSION, MAX_KICKS};
 use crate::config::next_secret;
 use crate::family::{self, Options};
 use crate::persist::{Entry, Persist};
@@ -67,17 +67,17 @@ impl Options for CuckooDesign {
 
 /// `CF.RESERVE key capacity [BUCKETSIZE slots] [MAXITERATIONS kicks] [EXPANSION factor] [FINGERPRINT bits] [SEED secret]`.
 pub fn reserve(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    family::reserve::<CuckooChain>(context, arguments)
+    family::reserve::<CuckooValue>(context, arguments)
 }
 
 /// `CF.ADD key item`.
 pub fn add(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    family::add_one(context, arguments, CuckooChain::add_items)
+    family::add_one(context, arguments, CuckooValue::add_items)
 }
 
 /// `CF.ADDNX key item`: adds the item unless it is present.
 pub fn add_absent(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    family::add_one(context, arguments, CuckooChain::add_absent_items)
+    family::add_one(context, arguments, CuckooValue::add_absent_items)
 }
 
 /// Returns one number per item: 1 if it was added, 0 if it was present, -1 if the filter is full.
@@ -87,30 +87,29 @@ fn insert_reply(added: Vec<Result<bool>>) -> Reply {
 
 /// `CF.INSERT key [CAPACITY number] [NOCREATE] [option of CF.RESERVE...] ITEMS item...`.
 pub fn insert(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    family::insert(context, arguments, CuckooChain::add_items).map(insert_reply)
+    family::insert(context, arguments, CuckooValue::add_items).map(insert_reply)
 }
 
 /// `CF.INSERTNX`, which has the arguments of `CF.INSERT`: adds the items that are not present.
 pub fn insert_absent(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    family::insert(context, arguments, CuckooChain::add_absent_items).map(insert_reply)
+    family::insert(context, arguments, CuckooValue::add_absent_items).map(insert_reply)
 }
 
 /// `CF.EXISTS key item`.
 pub fn exists(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    family::exists::<CuckooChain>(context, arguments)
+    family::exists::<CuckooValue>(context, arguments)
 }
 
 /// `CF.MEXISTS key item...`.
 pub fn exists_many(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    family::exists_many::<CuckooChain>(context, arguments)
+    family::exists_many::<CuckooValue>(context, arguments)
 }
 
 /// `CF.DEL key item`: deletes one occurrence of the item.
 pub fn delete(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key, item] = arguments.exactly()?;
-    let mut entry = context.write::<Entry<CuckooChain>>(key)?.ok_or_else(|| Failure::new("Not found"))?;
-    let chain = entry.ready_mut()?;
-    let removed = chain.remove(chain.digest(item.bytes()))?;
+    let mut entry = context.write::<Entry<CuckooValue>>(key)?.ok_or_else(|| Failure::new("Not found"))?;
+    let removed = entry.ready_mut()?.remove(item.bytes())?;
     if removed {
         context.replicate();
         context.notify(c"cf.del", key);
@@ -121,11 +120,8 @@ pub fn delete(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 /// `CF.COUNT key item`: how often the item may have been added.
 pub fn count(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key, item] = arguments.exactly()?;
-    Ok(match context.read::<Entry<CuckooChain>>(key)? {
-        Some(entry) => {
-            let chain = entry.ready()?;
-            chain.count(chain.digest(item.bytes())).into()
-        }
+    Ok(match context.read::<Entry<CuckooValue>>(key)? {
+        Some(entry) => entry.ready()?.count(item.bytes()).into(),
         None => Reply::Integer(0),
     })
 }
@@ -133,18 +129,18 @@ pub fn count(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 /// `CF.INFO key`.
 pub fn info(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key] = arguments.exactly()?;
-    let entry = context.existing::<Entry<CuckooChain>>(key)?;
-    let chain = entry.ready()?;
+    let entry = context.existing::<Entry<CuckooValue>>(key)?;
+    let (value, facts) = (entry.ready()?, entry.ready()?.facts());
     let fields: [(&'static str, u64); 9] = [
-        ("Size", chain.memory_bytes() as u64),
-        ("Number of buckets", chain.filters().map(|filter| filter.table().buckets()).sum()),
-        ("Number of filters", chain.levels() as u64),
-        ("Number of items inserted", chain.items()),
-        ("Number of items deleted", chain.deleted()),
-        ("Bucket size", chain.first().table().slots().into()),
-        ("Expansion rate", chain.expansion().into()),
-        ("Max iterations", chain.kicks().into()),
-        ("Fingerprint bits", chain.first().table().fingerprint_bits().into()),
+        ("Size", value.memory_bytes() as u64),
+        ("Number of buckets", facts.buckets),
+        ("Number of filters", facts.levels),
+        ("Number of items inserted", facts.items),
+        ("Number of items deleted", facts.deleted),
+        ("Bucket size", facts.slots.into()),
+        ("Expansion rate", facts.expansion.into()),
+        ("Max iterations", facts.kicks.into()),
+        ("Fingerprint bits", facts.fingerprint_bits.into()),
     ];
     Ok(Reply::Map(fields.into_iter().map(|(name, number)| (name.into(), number.into())).collect()))
 }
@@ -154,17 +150,16 @@ pub fn info(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 /// `expansion` times as many buckets as the one before.
 pub fn debug(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key] = arguments.exactly()?;
-    let entry = context.existing::<Entry<CuckooChain>>(key)?;
-    let chain = entry.ready()?;
-    let table = chain.first().table();
+    let entry = context.existing::<Entry<CuckooValue>>(key)?;
+    let facts = entry.ready()?.facts();
     let fields = [
-        ("bktsize", table.slots().into()),
-        ("buckets", table.buckets()),
-        ("items", chain.items()),
-        ("deletes", chain.deleted()),
-        ("filters", chain.levels() as u64),
-        ("max_iterations", chain.kicks().into()),
-        ("expansion", chain.expansion().into()),
+        ("bktsize", facts.slots.into()),
+        ("buckets", facts.first_buckets),
+        ("items", facts.items),
+        ("deletes", facts.deleted),
+        ("filters", facts.levels),
+        ("max_iterations", facts.kicks.into()),
+        ("expansion", facts.expansion.into()),
     ];
     let line = fields.map(|(name, number): (&str, u64)| format!("{name}:{number}")).join(" ");
     Ok(Reply::Bytes(line.into_bytes()))
@@ -174,7 +169,7 @@ pub fn debug(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 pub fn compact(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let [key] = arguments.exactly()?;
     let mut entry = context
-        .write::<Entry<CuckooChain>>(key)?
+        .write::<Entry<CuckooValue>>(key)?
         .ok_or_else(|| Failure::new("Cuckoo filter was not found"))?;
     entry.ready_mut()?.compact()?;
     context.replicate();

@@ -1,7 +1,8 @@
 //! `CF.*`: cuckoo filters, from which items can be deleted.
 //!
-//! [`CuckooChain`] is the value: levels of filters, since a full filter cannot grow. [`commands`]
-//! are the commands on it.
+//! [`CuckooChain`] is a filter of this module: levels of filters, since a full one cannot grow.
+//! [`CuckooValue`] is the value of a key: a chain, or a filter of RedisBloom. [`commands`] are the
+//! commands on it.
 //!
 //! All filters have the same shape. A new level does not have larger filters but more of them:
 //! `expansion` times as many as the level before. A second hash of an item selects its filter, with
@@ -11,6 +12,9 @@
 //! of the other.
 
 pub mod commands;
+mod value;
+
+pub use value::CuckooValue;
 
 use crate::config::{self, HashSecret, seed_argument};
 use crate::error::{self, Error};
@@ -69,7 +73,7 @@ impl Default for CuckooDesign {
     }
 }
 
-/// A chain of cuckoo filters under a key.
+/// A chain of cuckoo filters.
 #[derive(Debug)]
 pub struct CuckooChain {
     /// The levels, the oldest first. There is at least one, and the first has one filter.

@@ -8,9 +8,8 @@ use crate::config;
 use crate::error::{self, Error};
 use crate::server::memory::Replacement;
 use crate::server::{Failure, Result, note_rejected};
+use umbel::file::FormatError;
 use umbel::hash::KeyRing;
-
-pub const BAD_HEADER: Error = Error::Malformed("its header is invalid");
 
 /// The value of a key.
 #[derive(Debug)]
@@ -26,8 +25,10 @@ pub enum Entry<P> {
 pub struct PartialStream {
     /// The length of the whole stream.
     pub total: u64,
-    /// The bytes, which begin with the header.
+    /// The bytes, which begin with the header, unless it is that of RedisBloom.
     pub received: Received,
+    /// The header of a dump of RedisBloom, which is not among the bytes.
+    pub redisbloom: Option<Vec<u8>>,
 }
 
 impl PartialStream {
@@ -38,9 +39,12 @@ impl PartialStream {
 
     /// Decodes the value of a complete stream.
     pub fn decode<P: Persist>(&self, ring: &KeyRing) -> error::Result<P> {
-        let header = self.header::<P>().ok_or(BAD_HEADER)?;
         // The value takes the place of these bytes.
         let _replacement = Replacement::of(self.received.memory_bytes());
+        if let Some(header) = &self.redisbloom {
+            return P::restore_redisbloom(header, &mut self.received.reader(0));
+        }
+        let header = self.header::<P>().ok_or(Error::BAD_HEADER)?;
         decode(&header, &mut self.received.reader(header.len as u64), ring)
     }
 }
@@ -49,6 +53,18 @@ impl PartialStream {
 fn bad_data() -> Failure {
     note_rejected();
     Failure::new("received bad data")
+}
+
+/// Counts rejected bytes and returns the failure for them, which names the problem.
+fn bad_value(error: Error) -> Failure {
+    note_rejected();
+    match error {
+        Error::Filter(error @ umbel::Error::OutOfMemory { .. }) => Failure::from(error),
+        Error::MissingSecret { id } => Failure::MissingSecret(id),
+        // Clients of RedisBloom compare this text.
+        Error::Format(FormatError::NotAFilter) => Failure::new("received bad data"),
+        error => Failure::new(format!("received bad data: {error:#}")),
+    }
 }
 
 fn incomplete() -> Failure {
@@ -80,8 +96,15 @@ impl<P: Persist> Entry<P> {
         }
     }
 
-    /// Starts an entry with the first chunk of a stream, which ends at this offset.
+    /// Starts an entry with the first chunk of a stream, which ends at this offset; that of a dump
+    /// of RedisBloom, which is its header, ends at 0.
     pub fn from_first_chunk(end: u64, chunk: &[u8]) -> Result<Entry<P>> {
+        if end == 0 && !chunk.is_empty() {
+            let total = P::redisbloom_bytes(chunk).map_err(bad_value)?;
+            config::check_memory(total)?;
+            let redisbloom = Some(chunk.to_vec());
+            return Ok(Entry::Partial(PartialStream { total, redisbloom, ..Default::default() }));
+        }
         if end != chunk.len() as u64 {
             return Err(bad_data());
         }
@@ -89,7 +112,7 @@ impl<P: Persist> Entry<P> {
         let total = header.and_then(|header| header.stream_length()).ok_or_else(bad_data)?;
         // The stream of a value is a little longer than the value.
         config::check_memory(total - total / 8)?;
-        let mut entry = Entry::Partial(PartialStream { total, received: Received::default() });
+        let mut entry = Entry::Partial(PartialStream { total, ..Default::default() });
         entry.append_chunk(end, chunk)?;
         Ok(entry)
     }
@@ -105,7 +128,10 @@ impl<P: Persist> Entry<P> {
         let Entry::Partial(partial) = self else { return Err(bad_data()) };
         let (received, total) = (partial.received.len(), partial.total);
         if chunk.is_empty() || received.checked_add(chunk.len() as u64) != Some(end) || end > total {
-            return Err(bad_data());
+            return Err(match partial.redisbloom {
+                None => bad_data(),
+                Some(_) => bad_value(Error::Malformed("chunks have to arrive in the order of SCANDUMP")),
+            });
         }
         partial.received.append(chunk)?;
         if end < total {
@@ -116,13 +142,10 @@ impl<P: Persist> Entry<P> {
                 *self = Entry::Ready(value);
                 return Ok(());
             }
-            Err(Error::Filter(error @ umbel::Error::OutOfMemory { .. })) => Failure::from(error),
-            Err(Error::MissingSecret { id }) => Failure::MissingSecret(id),
-            Err(error) => Failure::new(format!("received bad data: {error:#}")),
+            Err(error) => bad_value(error),
         };
         // Forget the chunk, so that the client can send it again undamaged.
         partial.received.truncate(received);
-        note_rejected();
         Err(failure)
     }
 }
@@ -144,7 +167,7 @@ impl<P: Persist> Entry<P> {
         let total = (header.len() as u64).checked_add(length).ok_or_else(bad_data)?;
         let mut received = Received::default();
         received.append(&header)?;
-        Ok(Entry::Partial(PartialStream { total, received }))
+        Ok(Entry::Partial(PartialStream { total, received, ..Default::default() }))
     }
 
     /// Returns how much of a file has arrived, or `None` if an earlier file could not be stored.

@@ -16,24 +16,31 @@
 //!
 //! A value whose secret is that of a key file has the tag of the secret in its place.
 //!
+//! A value in the layout of RedisBloom is written to all three as RedisBloom dumps it: the header of
+//! the dump, and pieces of the bytes behind it. A snapshot has a checksum behind each.
+//!
 //! [`header`] reads and writes the part before the filters, [`stream`] the whole. [`entry`] is the
 //! value of a key, complete or not: the bytes that have arrived are [`received`]. [`value`] is the
-//! interface of an entry to the server.
+//! interface of an entry to the server. [`layout`] joins values of both layouts in one type.
 
 mod entry;
 mod header;
+mod layout;
 mod received;
 mod stream;
 mod value;
 
 pub use entry::Entry;
+pub use layout::Layout;
 pub use stream::{CHUNK_BYTES, Stream, cursor, words_from_bytes, words_to_bytes};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::server::TypeHandle;
 use std::ffi::CStr;
+use std::io::Read;
 use umbel::any::Stored;
 use umbel::file::Storable;
+use umbel::foreign::Dump;
 use umbel::hash::HashId;
 use umbel::memory::{Mover, Words};
 
@@ -73,6 +80,29 @@ pub trait Persist: Sized + Send + 'static {
     ///
     /// If the parts do not fit together, a secret is missing, or the value is too large.
     fn restore(numbers: &[u64], filters: Vec<Stored>, extra: &[u8]) -> Result<Self>;
+
+    /// Checks the header of a dump of RedisBloom, and returns the number of bytes behind it.
+    ///
+    /// # Errors
+    ///
+    /// If it is not valid, or RedisBloom has no dumps that become values of this type.
+    fn redisbloom_bytes(_header: &[u8]) -> Result<u64> {
+        Err(Error::BAD_HEADER)
+    }
+
+    /// Rebuilds a value from a dump of RedisBloom: its header, and the bytes behind it.
+    ///
+    /// # Errors
+    ///
+    /// If they do not fit together, or there is not enough memory.
+    fn restore_redisbloom(_header: &[u8], _data: &mut dyn Read) -> Result<Self> {
+        Err(Error::BAD_HEADER)
+    }
+
+    /// Returns the value as RedisBloom dumps it, if it has that layout.
+    fn redisbloom(&self) -> Option<&dyn Dump> {
+        None
+    }
 
     /// Returns the size of the value in memory.
     fn memory_bytes(&self) -> usize;

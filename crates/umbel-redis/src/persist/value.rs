@@ -2,15 +2,16 @@
 //! digests and copies.
 
 use super::Persist;
-use super::entry::{BAD_HEADER, Entry, PartialStream};
+use super::entry::{Entry, PartialStream};
 use super::header::StreamHeader;
-use super::received::Received;
 use super::stream::{CHUNK_BYTES, Stream, cursor, decode};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::server::{AofWriter, DebugDigest, RdbReader, RdbWriter, TypeHandle, Value};
 use std::ffi::CStr;
 use std::io::{self, Read};
+use std::iter;
+use umbel::file::fields::sum;
 use umbel::memory::Mover;
 
 /// The longest stream that is decoded while it is read. A longer one is collected first: a damaged
@@ -24,6 +25,9 @@ const READY: u64 = 0;
 /// The tag of [`Entry::Partial`] in a snapshot.
 const PARTIAL: u64 = 1;
 
+/// The tag of either in the layout of RedisBloom.
+const REDISBLOOM: u64 = 2;
+
 /// The number of words that are added to a debug digest at once; the server limits the length of
 /// one addition.
 const DIGEST_WORDS: usize = 1 << 16;
@@ -36,6 +40,16 @@ impl<P: Persist> Value for Entry<P> {
     }
 
     fn save(&self, to: &mut RdbWriter<'_>) -> Result<()> {
+        if let Some((header, chunks)) = self.redisbloom_chunks() {
+            to.number(REDISBLOOM);
+            // An empty chunk is the end.
+            let parts = iter::once(header).chain(chunks.map(|(_, chunk)| chunk)).chain([Vec::new()]);
+            parts.for_each(|part| {
+                to.bytes(&part);
+                to.number(sum(&part));
+            });
+            return Ok(());
+        }
         match self {
             Entry::Ready(value) => {
                 to.number(READY);
@@ -55,12 +69,18 @@ impl<P: Persist> Value for Entry<P> {
         match from.number()? {
             READY => load_ready(from).map(Entry::Ready),
             PARTIAL => load_partial(from),
+            REDISBLOOM => load_redisbloom(from),
             other => Err(Error::UnknownState(other)),
         }
     }
 
     fn rewrite(&self, to: &mut AofWriter<'_>) -> Result<()> {
         let mut send = |end: u64, chunk: &[u8]| to.command(P::LOAD_COMMAND, cursor(end), chunk);
+        if let Some((header, chunks)) = self.redisbloom_chunks() {
+            send(0, &header);
+            chunks.for_each(|(end, chunk)| send(end, &chunk));
+            return Ok(());
+        }
         match self {
             Entry::Ready(value) => {
                 let stream = Stream::new(value)?;
@@ -87,6 +107,7 @@ impl<P: Persist> Value for Entry<P> {
                 }
             }
             Entry::Partial(partial) => {
+                partial.redisbloom.iter().for_each(|header| digest.bytes(header));
                 partial.received.chunks().for_each(|(_, chunk)| digest.bytes(&chunk));
             }
         }
@@ -95,7 +116,9 @@ impl<P: Persist> Value for Entry<P> {
     fn memory_bytes(&self) -> usize {
         let contents = match self {
             Entry::Ready(value) => value.memory_bytes(),
-            Entry::Partial(partial) => partial.received.memory_bytes(),
+            Entry::Partial(partial) => {
+                partial.received.memory_bytes() + partial.redisbloom.as_ref().map_or(0, Vec::capacity)
+            }
         };
         size_of::<Self>() + contents
     }
@@ -103,9 +126,9 @@ impl<P: Persist> Value for Entry<P> {
     fn copy(&self) -> Option<Self> {
         match self {
             Entry::Ready(value) => value.copy().ok().map(Entry::Ready),
-            Entry::Partial(PartialStream { total, received }) => {
-                let received = received.try_clone().ok()?;
-                Some(Entry::Partial(PartialStream { total: *total, received }))
+            Entry::Partial(PartialStream { total, received, redisbloom }) => {
+                let (received, redisbloom) = (received.try_clone().ok()?, redisbloom.clone());
+                Some(Entry::Partial(PartialStream { total: *total, received, redisbloom }))
             }
         }
     }
@@ -119,10 +142,31 @@ impl<P: Persist> Value for Entry<P> {
     }
 }
 
+/// The chunks of a dump behind its header, each with the offset of its end.
+type DataChunks<'a> = Box<dyn Iterator<Item = (u64, Vec<u8>)> + 'a>;
+
+impl<P: Persist> Entry<P> {
+    /// Returns the header of the dump and the chunks behind it, as far as they have arrived, if the
+    /// value has the layout of RedisBloom.
+    fn redisbloom_chunks(&self) -> Option<(Vec<u8>, DataChunks<'_>)> {
+        match self {
+            Entry::Ready(value) => {
+                let dump = value.redisbloom()?;
+                let chunk = |from| Some(dump.chunk(from)).filter(|(next, _)| *next > 0);
+                let chunks = iter::successors(chunk(1), move |(next, _)| chunk(*next));
+                Some((dump.header(), Box::new(chunks.map(|(next, chunk)| (next - 1, chunk)))))
+            }
+            Entry::Partial(partial) => {
+                Some((partial.redisbloom.clone()?, Box::new(partial.received.chunks())))
+            }
+        }
+    }
+}
+
 /// Loads a complete value.
 fn load_ready<P: Persist>(from: &mut RdbReader<'_>) -> Result<P> {
     let chunk = from.bytes()?;
-    let header = StreamHeader::parse::<P>(&chunk).ok_or(BAD_HEADER)?;
+    let header = StreamHeader::parse::<P>(&chunk).ok_or(Error::BAD_HEADER)?;
     let total = header.stream_length().unwrap_or(u64::MAX);
     // The stream of a value is a little longer than the value.
     config::check_memory(total - total / 8).map_err(Error::Part)?;
@@ -130,7 +174,7 @@ fn load_ready<P: Persist>(from: &mut RdbReader<'_>) -> Result<P> {
         let mut reader = StringReader { from, chunk, at: header.len };
         return decode(&header, &mut reader, &config::ring());
     }
-    let mut partial = PartialStream { total, received: Received::default() };
+    let mut partial = PartialStream { total, ..Default::default() };
     partial.received.append(&chunk)?;
     while partial.received.len() < total {
         let chunk = from.bytes()?;
@@ -156,6 +200,27 @@ fn load_partial<P: Persist>(from: &mut RdbReader<'_>) -> Result<Entry<P>> {
         appended.map_err(Error::Part)?;
     }
     entry.ok_or(Error::Malformed("it is empty"))
+}
+
+/// Loads a value in the layout of RedisBloom, complete or not.
+fn load_redisbloom<P: Persist>(from: &mut RdbReader<'_>) -> Result<Entry<P>> {
+    let mut next_part = || {
+        let part = from.bytes()?;
+        match from.number()? == sum(&part) {
+            true => Ok(part),
+            false => Err(Error::Malformed("a part of it is damaged")),
+        }
+    };
+    let mut entry = Entry::<P>::from_first_chunk(0, &next_part()?).map_err(Error::Part)?;
+    let mut end = 0u64;
+    loop {
+        let chunk = next_part()?;
+        if chunk.is_empty() {
+            return Ok(entry);
+        }
+        end = end.saturating_add(chunk.len() as u64);
+        entry.append_chunk(end, &chunk).map_err(Error::Part)?;
+    }
 }
 
 /// Reads the strings of a snapshot as one stream of bytes.

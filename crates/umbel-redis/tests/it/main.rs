@@ -17,6 +17,7 @@ mod commands;
 mod faults;
 mod hostile;
 mod limits;
+mod redisbloom;
 mod secrets;
 mod server;
 mod umbel;
