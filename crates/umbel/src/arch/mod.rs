@@ -89,15 +89,9 @@ pub trait Simd: Copy {
     /// Returns the eight one-bit masks of `x`.
     fn masks(self, x: u64) -> CacheLine;
     /// Returns whether all eight bits of `hash` are set in a block of a split-block filter.
-    #[inline(always)]
-    fn test_split_block(self, block: &[u8; 32], hash: u32) -> bool {
-        portable::test_split_block(block, hash)
-    }
+    fn test_split_block(self, block: &[u8; 32], hash: u32) -> bool;
     /// Sets the eight bits of `hash` in a block of a split-block filter.
-    #[inline(always)]
-    fn set_split_block(self, block: &mut [u8; 32], hash: u32) {
-        portable::set_split_block(block, hash);
-    }
+    fn set_split_block(self, block: &mut [u8; 32], hash: u32);
     /// Deposits the lowest bits of `bits`, in order, at the positions of the set bits of `mask`.
     fn deposit(self, bits: u64, mask: u64) -> u64;
     /// Moves the values whose bit in `keep` is set to the front, in order; the values after them
@@ -372,6 +366,44 @@ mod tests {
                 }
             }
         }
+    }
+
+    struct SplitBlock([u8; 32], u32);
+
+    impl Kernel for SplitBlock {
+        type Output = (bool, [u8; 32]);
+        #[inline(always)]
+        fn run<S: Simd>(mut self, simd: S) -> Self::Output {
+            let before = simd.test_split_block(&self.0, self.1);
+            simd.set_split_block(&mut self.0, self.1);
+            assert!(simd.test_split_block(&self.0, self.1));
+            (before, self.0)
+        }
+    }
+
+    #[test]
+    fn every_level_has_the_same_bits_in_a_split_block() {
+        let (mut hash, mut present) = (1u32, 0);
+        for round in 0..20_000 {
+            hash = hash.wrapping_mul(0x915f_77f5).wrapping_add(1);
+            // Vary the density of the blocks, so that both answers occur.
+            let mut block: [u8; 32] = std::array::from_fn(|i| {
+                let byte =
+                    (0..round % 9).fold(hash, |bits, turn| bits | hash.rotate_left(7 * turn + i as u32));
+                (byte >> 5) as u8
+            });
+            let (old, mut all) = (block, true);
+            for (word, salt) in SPLIT_BLOCK_SALTS.iter().enumerate() {
+                let bit = word * 32 + (hash.wrapping_mul(*salt) >> 27) as usize;
+                all &= block[bit / 8] >> (bit % 8) & 1 == 1;
+                block[bit / 8] |= 1 << (bit % 8);
+            }
+            present += usize::from(all);
+            for level in Level::available() {
+                assert_eq!(level.run(SplitBlock(old, hash)), (all, block), "{level}");
+            }
+        }
+        assert!((1_000..19_000).contains(&present), "both answers must occur often: {present}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ fn split_block_masks(hash: u32) -> [u32; 8] {
 }
 
 #[inline(always)]
-pub(super) fn test_split_block(block: &[u8; 32], hash: u32) -> bool {
+fn test_split_block(block: &[u8; 32], hash: u32) -> bool {
     let (words, _) = block.as_chunks::<4>();
     let masks = split_block_masks(hash);
     words.iter().zip(masks).fold(0, |missing, (word, mask)| missing | (mask & !u32::from_le_bytes(*word)))
@@ -28,7 +28,7 @@ pub(super) fn test_split_block(block: &[u8; 32], hash: u32) -> bool {
 }
 
 #[inline(always)]
-pub(super) fn set_split_block(block: &mut [u8; 32], hash: u32) {
+fn set_split_block(block: &mut [u8; 32], hash: u32) {
     let (words, _) = block.as_chunks_mut::<4>();
     for (word, mask) in words.iter_mut().zip(split_block_masks(hash)) {
         *word = (u32::from_le_bytes(*word) | mask).to_le_bytes();
@@ -103,6 +103,16 @@ impl Simd for Portable {
     #[inline(always)]
     fn masks(self, x: u64) -> CacheLine {
         CacheLine(std::array::from_fn(|lane| mask(x, lane)))
+    }
+
+    #[inline(always)]
+    fn test_split_block(self, block: &[u8; 32], hash: u32) -> bool {
+        test_split_block(block, hash)
+    }
+
+    #[inline(always)]
+    fn set_split_block(self, block: &mut [u8; 32], hash: u32) {
+        set_split_block(block, hash);
     }
 
     #[inline(always)]

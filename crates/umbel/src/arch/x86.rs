@@ -4,7 +4,7 @@
 //! enabled, into which kernels are inlined. Both include BMI2, because the probe stream depends on
 //! 64 x 64 -> 128 bit multiplications.
 
-use super::{Kernel, Simd, portable};
+use super::{Kernel, SPLIT_BLOCK_SALTS, Simd, portable};
 use crate::memory::CacheLine;
 use std::arch::x86_64::*;
 
@@ -99,6 +99,18 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn test_split_block(self, block: &[u8; 32], hash: u32) -> bool {
+        // SAFETY: the token proves AVX2.
+        unsafe { test_split_block(block, hash) }
+    }
+
+    #[inline(always)]
+    fn set_split_block(self, block: &mut [u8; 32], hash: u32) {
+        // SAFETY: the token proves AVX2.
+        unsafe { set_split_block(block, hash) };
+    }
+
+    #[inline(always)]
     fn select(self, word: u64, rank: u32) -> u32 {
         // Takes three cycles, except on AMD before Zen 3, where it is microcode.
         // SAFETY: the token proves BMI2; nothing here accesses memory.
@@ -141,6 +153,42 @@ unsafe fn set_halves(line: &mut CacheLine, low: __m256i, high: __m256i) {
         _mm256_store_si256(at, _mm256_or_si256(_mm256_load_si256(at), low));
         let at = at.add(1);
         _mm256_store_si256(at, _mm256_or_si256(_mm256_load_si256(at), high));
+    }
+}
+
+/// Returns the one-bit masks of a hash in a block of a split-block filter.
+///
+/// # Safety
+/// The processor must have AVX2.
+#[inline(always)]
+unsafe fn split_block_masks(hash: u32) -> __m256i {
+    // SAFETY: the caller promises AVX2; the array has 32 bytes, and the load needs no alignment.
+    unsafe {
+        let salts = _mm256_loadu_si256(SPLIT_BLOCK_SALTS.as_ptr().cast());
+        let products = _mm256_mullo_epi32(_mm256_set1_epi32(hash as i32), salts);
+        _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_srli_epi32::<27>(products))
+    }
+}
+
+/// # Safety
+/// The processor must have AVX2.
+#[inline(always)]
+unsafe fn test_split_block(block: &[u8; 32], hash: u32) -> bool {
+    // SAFETY: the caller promises AVX2; a block has 32 bytes, and the load needs no alignment.
+    unsafe {
+        let block = _mm256_loadu_si256(block.as_ptr().cast());
+        _mm256_testc_si256(block, split_block_masks(hash)) != 0
+    }
+}
+
+/// # Safety
+/// The processor must have AVX2.
+#[inline(always)]
+unsafe fn set_split_block(block: &mut [u8; 32], hash: u32) {
+    // SAFETY: as above; the block is borrowed exclusively.
+    unsafe {
+        let at = block.as_mut_ptr().cast::<__m256i>();
+        _mm256_storeu_si256(at, _mm256_or_si256(_mm256_loadu_si256(at), split_block_masks(hash)));
     }
 }
 
@@ -218,6 +266,18 @@ impl Simd for Avx512 {
         // SAFETY: as in `set`.
         unsafe { _mm512_store_si512(std::ptr::from_mut(&mut line).cast(), self.whole(x)) };
         line
+    }
+
+    #[inline(always)]
+    fn test_split_block(self, block: &[u8; 32], hash: u32) -> bool {
+        // SAFETY: the token proves AVX2.
+        unsafe { test_split_block(block, hash) }
+    }
+
+    #[inline(always)]
+    fn set_split_block(self, block: &mut [u8; 32], hash: u32) {
+        // SAFETY: the token proves AVX2.
+        unsafe { set_split_block(block, hash) };
     }
 
     #[inline(always)]
