@@ -14,28 +14,54 @@
 //! | [`Xx64`] | XXH64, plus XXH64 seeded with it | plus the second hash | half, mod m |
 //! | [`Murmur64`] | Murmur64A | plus Murmur64A seeded with it | mod m |
 
-use super::hash::{fnv1, murmur3_spark, murmur64a};
+use super::hash::{continue_fnv1, fnv1, fnv1_tile, murmur3_spark, murmur64a};
+use crate::key::{START_BYTES, Starts};
 use crate::literature::murmur::murmur3_x64_128;
+use crate::{Batch, TILE};
+use std::ops::Range;
 use xxhash_rust::xxh64::xxh64;
 
-/// The number of the next probe, before it is reduced to a bit, and the word that leads to the one
-/// after it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Walk {
-    pub at: u64,
-    pub step: u64,
+/// What a rule needs to continue: the number of the next probe, and how it leads to the one after it.
+pub(super) trait Walk: Copy {
+    /// Any value, to be overwritten.
+    const START: Self;
+}
+
+impl Walk for u64 {
+    const START: u64 = 0;
+}
+
+/// A number, to which the same step is added again and again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Steps {
+    at: u64,
+    step: u64,
+}
+
+impl Walk for Steps {
+    const START: Steps = Steps { at: 0, step: 0 };
 }
 
 /// A probe rule.
 pub(super) trait Rule: Copy {
+    type Walk: Walk;
+
     /// Hashes the bytes of a key.
-    fn start(self, key: &[u8]) -> Walk;
+    fn start(self, key: &[u8]) -> Self::Walk;
+
+    /// Hashes the keys of `range`, at most 64, into the first elements of `walks`.
+    #[inline(always)]
+    fn start_tile<B: Batch + ?Sized>(self, keys: &B, range: Range<usize>, walks: &mut [Self::Walk; TILE]) {
+        for (walk, index) in walks.iter_mut().zip(range) {
+            *walk = keys.with_bytes(index, |key| self.start(key));
+        }
+    }
 
     /// Returns the number that is reduced modulo the number of bits.
-    fn number(self, at: u64) -> u64;
+    fn number(self, walk: Self::Walk) -> u64;
 
     /// Moves to the next probe.
-    fn advance(self, walk: &mut Walk);
+    fn advance(self, walk: &mut Self::Walk);
 }
 
 /// FNV-1 and a multiplicative generator modulo a prime.
@@ -55,27 +81,44 @@ impl Dcso {
 
     /// The walk of a key, from its FNV-1 hash.
     #[inline(always)]
-    pub fn walk(hash: u64) -> Walk {
-        let mut walk = Walk { at: Dcso::reduce(hash), step: 0 };
+    pub fn walk(hash: u64) -> u64 {
+        let mut walk = Dcso::reduce(hash);
         Dcso.advance(&mut walk);
         walk
     }
 }
 
 impl Rule for Dcso {
+    type Walk = u64;
+
     #[inline(always)]
-    fn start(self, key: &[u8]) -> Walk {
+    fn start(self, key: &[u8]) -> u64 {
         Dcso::walk(fnv1(key))
     }
 
     #[inline(always)]
-    fn number(self, at: u64) -> u64 {
-        at
+    fn start_tile<B: Batch + ?Sized>(self, keys: &B, range: Range<usize>, walks: &mut [Self::Walk; TILE]) {
+        let (mut starts, mut hashes) = (Starts::EMPTY, [0; TILE]);
+        keys.gather(range.clone(), &mut starts);
+        fnv1_tile(&starts, &mut hashes);
+        for (i, index) in range.enumerate() {
+            if starts.len[i] > START_BYTES as u64 {
+                hashes[i] = keys.with_bytes(index, |key| continue_fnv1(hashes[i], &key[START_BYTES..]));
+            }
+        }
+        for (walk, hash) in walks.iter_mut().zip(hashes) {
+            *walk = Dcso::walk(hash);
+        }
     }
 
     #[inline(always)]
-    fn advance(self, walk: &mut Walk) {
-        walk.at = Dcso::reduce(walk.at.wrapping_mul(Dcso::GENERATOR));
+    fn number(self, walk: u64) -> u64 {
+        walk
+    }
+
+    #[inline(always)]
+    fn advance(self, walk: &mut u64) {
+        *walk = Dcso::reduce(walk.wrapping_mul(Dcso::GENERATOR));
     }
 }
 
@@ -84,19 +127,21 @@ impl Rule for Dcso {
 pub(super) struct Mitz32;
 
 impl Rule for Mitz32 {
+    type Walk = Steps;
+
     #[inline(always)]
-    fn start(self, key: &[u8]) -> Walk {
+    fn start(self, key: &[u8]) -> Steps {
         let (hash, _) = murmur3_x64_128(key, 0);
-        Walk { at: hash.wrapping_add(hash >> 32), step: hash >> 32 }
+        Steps { at: hash.wrapping_add(hash >> 32), step: hash >> 32 }
     }
 
     #[inline(always)]
-    fn number(self, at: u64) -> u64 {
-        complement32(at)
+    fn number(self, walk: Steps) -> u64 {
+        complement32(walk.at)
     }
 
     #[inline(always)]
-    fn advance(self, walk: &mut Walk) {
+    fn advance(self, walk: &mut Steps) {
         walk.at = walk.at.wrapping_add(walk.step);
     }
 }
@@ -113,19 +158,21 @@ fn complement32(at: u64) -> u64 {
 pub(super) struct Mitz64;
 
 impl Rule for Mitz64 {
+    type Walk = Steps;
+
     #[inline(always)]
-    fn start(self, key: &[u8]) -> Walk {
+    fn start(self, key: &[u8]) -> Steps {
         let (at, step) = murmur3_x64_128(key, 0);
-        Walk { at, step }
+        Steps { at, step }
     }
 
     #[inline(always)]
-    fn number(self, at: u64) -> u64 {
-        at & i64::MAX as u64
+    fn number(self, walk: Steps) -> u64 {
+        walk.at & i64::MAX as u64
     }
 
     #[inline(always)]
-    fn advance(self, walk: &mut Walk) {
+    fn advance(self, walk: &mut Steps) {
         walk.at = walk.at.wrapping_add(walk.step);
     }
 }
@@ -135,20 +182,22 @@ impl Rule for Mitz64 {
 pub(super) struct Spark1;
 
 impl Rule for Spark1 {
+    type Walk = Steps;
+
     #[inline(always)]
-    fn start(self, key: &[u8]) -> Walk {
+    fn start(self, key: &[u8]) -> Steps {
         let first = murmur3_spark(key, 0);
         let step = u64::from(murmur3_spark(key, first));
-        Walk { at: u64::from(first) + step, step }
+        Steps { at: u64::from(first) + step, step }
     }
 
     #[inline(always)]
-    fn number(self, at: u64) -> u64 {
-        complement32(at)
+    fn number(self, walk: Steps) -> u64 {
+        complement32(walk.at)
     }
 
     #[inline(always)]
-    fn advance(self, walk: &mut Walk) {
+    fn advance(self, walk: &mut Steps) {
         walk.at = walk.at.wrapping_add(walk.step);
     }
 }
@@ -160,22 +209,24 @@ pub(super) struct Spark2 {
 }
 
 impl Rule for Spark2 {
+    type Walk = Steps;
+
     #[inline(always)]
-    fn start(self, key: &[u8]) -> Walk {
+    fn start(self, key: &[u8]) -> Steps {
         let first = murmur3_spark(key, self.seed);
         let step = i64::from(murmur3_spark(key, first) as i32);
         let at = i64::from(first as i32) * i64::from(i32::MAX) + step;
-        Walk { at: at as u64, step: step as u64 }
+        Steps { at: at as u64, step: step as u64 }
     }
 
     #[inline(always)]
-    fn number(self, at: u64) -> u64 {
-        let at = at as i64;
+    fn number(self, walk: Steps) -> u64 {
+        let at = walk.at as i64;
         (at ^ at >> 63) as u64
     }
 
     #[inline(always)]
-    fn advance(self, walk: &mut Walk) {
+    fn advance(self, walk: &mut Steps) {
         walk.at = walk.at.wrapping_add(walk.step);
     }
 }
@@ -187,20 +238,22 @@ pub(super) struct Xx64 {
 }
 
 impl Rule for Xx64 {
+    type Walk = Steps;
+
     #[inline(always)]
-    fn start(self, key: &[u8]) -> Walk {
+    fn start(self, key: &[u8]) -> Steps {
         let first = xxh64(key, self.seed);
         let step = xxh64(key, first);
-        Walk { at: first.wrapping_add(step), step }
+        Steps { at: first.wrapping_add(step), step }
     }
 
     #[inline(always)]
-    fn number(self, at: u64) -> u64 {
-        at >> 1
+    fn number(self, walk: Steps) -> u64 {
+        walk.at >> 1
     }
 
     #[inline(always)]
-    fn advance(self, walk: &mut Walk) {
+    fn advance(self, walk: &mut Steps) {
         walk.at = walk.at.wrapping_add(walk.step);
     }
 }
@@ -210,19 +263,21 @@ impl Rule for Xx64 {
 pub(super) struct Murmur64;
 
 impl Rule for Murmur64 {
+    type Walk = Steps;
+
     #[inline(always)]
-    fn start(self, key: &[u8]) -> Walk {
+    fn start(self, key: &[u8]) -> Steps {
         let at = murmur64a(key, 0xc6a4_a793_5bd1_e995);
-        Walk { at, step: murmur64a(key, at) }
+        Steps { at, step: murmur64a(key, at) }
     }
 
     #[inline(always)]
-    fn number(self, at: u64) -> u64 {
-        at
+    fn number(self, walk: Steps) -> u64 {
+        walk.at
     }
 
     #[inline(always)]
-    fn advance(self, walk: &mut Walk) {
+    fn advance(self, walk: &mut Steps) {
         walk.at = walk.at.wrapping_add(walk.step);
     }
 }

@@ -99,7 +99,7 @@ impl Scattered {
             let mut walk = rule.start(key);
             (0..self.hashes)
                 .map(|_| {
-                    let bit = self.modulus.of(rule.number(walk.at));
+                    let bit = self.modulus.of(rule.number(walk));
                     rule.advance(&mut walk);
                     bit
                 })
@@ -168,12 +168,12 @@ struct Probes<R> {
 
 impl<R: Rule> Probes<R> {
     #[inline(always)]
-    fn bit(self, walk: Walk) -> u64 {
-        self.modulus.of(self.rule.number(walk.at))
+    fn bit(self, walk: R::Walk) -> u64 {
+        self.modulus.of(self.rule.number(walk))
     }
 
     #[inline(always)]
-    fn contains(self, bytes: &[u8], mut walk: Walk) -> bool {
+    fn contains(self, bytes: &[u8], mut walk: R::Walk) -> bool {
         for _ in 0..self.hashes {
             if !bits::is_set(bytes, self.flip, self.bit(walk)) {
                 return false;
@@ -183,8 +183,39 @@ impl<R: Rule> Probes<R> {
         true
     }
 
+    /// Looks up a tile in rounds, as the filters with scattered bits of this library do: each round
+    /// tests one probe of every remaining key, prefetches its next one, and moves the keys that pass
+    /// to the front, without a branch that cannot be predicted.
     #[inline(always)]
-    fn insert(self, bytes: &mut [u8], mut walk: Walk) -> bool {
+    fn contains_tile(self, bytes: &[u8], at: Pair<'_, Walks<R::Walk>>) -> u64 {
+        let (mut walk, mut bit) = (at.now.walks, at.now.first);
+        let mut key: [u8; TILE] = std::array::from_fn(|i| i as u8);
+        let mut alive = TILE;
+        for i in 1..self.hashes {
+            let mut kept = 0;
+            for survivor in 0..alive {
+                if i == 1 {
+                    prefetch(bytes, (at.next.first[survivor] / 8) as usize);
+                }
+                let passes = bits::is_set(bytes, self.flip, bit[survivor]);
+                let mut next = walk[survivor];
+                self.rule.advance(&mut next);
+                let next_bit = self.bit(next);
+                prefetch(bytes, (next_bit / 8) as usize);
+                (walk[kept], bit[kept], key[kept]) = (next, next_bit, key[survivor]);
+                kept += usize::from(passes);
+            }
+            alive = kept;
+        }
+        let mut answer = 0;
+        for survivor in 0..alive {
+            answer |= u64::from(bits::is_set(bytes, self.flip, bit[survivor])) << key[survivor];
+        }
+        answer
+    }
+
+    #[inline(always)]
+    fn insert(self, bytes: &mut [u8], mut walk: R::Walk) -> bool {
         let mut present = true;
         for _ in 0..self.hashes {
             present &= bits::set(bytes, self.flip, self.bit(walk));
@@ -232,26 +263,26 @@ impl<R: Copy, B: ?Sized> Copy for Layout<'_, R, B> {}
 
 /// The hashes of the keys of a tile, and their first bits.
 #[derive(Clone, Copy)]
-struct Walks {
-    walks: [Walk; TILE],
+struct Walks<W> {
+    walks: [W; TILE],
     first: [u64; TILE],
 }
 
-impl Places for Walks {
-    const EMPTY: Walks = Walks { walks: [Walk { at: 0, step: 0 }; TILE], first: [0; TILE] };
+impl<W: Walk> Places for Walks<W> {
+    const EMPTY: Walks<W> = Walks { walks: [W::START; TILE], first: [0; TILE] };
 }
 
 impl<R: Rule, B: Batch + ?Sized> Tiled for Layout<'_, R, B> {
-    type Places = Walks;
+    type Places = Walks<R::Walk>;
 
     #[inline(always)]
-    fn places(&self, tile: &Tile, places: &mut Walks) {
+    fn places(&self, tile: &Tile, places: &mut Walks<R::Walk>) {
         let Layout { probes, keys } = *self;
-        let last = keys.len() - 1;
-        for ((walk, first), index) in places.walks.iter_mut().zip(&mut places.first).zip(tile) {
-            // Beyond the end of the batch a tile has numbers of earlier keys.
-            let index = (index.get() as usize).min(last);
-            *walk = keys.with_bytes(index, |key| probes.rule.start(key));
+        // The digests are the numbers of the keys. Those after the end of the batch are old ones, and
+        // so are the places there.
+        let start = tile[0].get() as usize;
+        probes.rule.start_tile(keys, start..keys.len().min(start + TILE), &mut places.walks);
+        for (walk, first) in places.walks.iter().zip(&mut places.first) {
             *first = probes.bit(*walk);
         }
     }
@@ -261,20 +292,15 @@ impl<R: Rule, B: Batch + ?Sized> Lookup for Layout<'_, R, B> {
     type Memory = [u8];
 
     #[inline(always)]
-    fn prefetch(&self, bytes: &[u8], places: &Walks) {
+    fn prefetch(&self, bytes: &[u8], places: &Walks<R::Walk>) {
         for bit in &places.first {
             prefetch(bytes, (bit / 8) as usize);
         }
     }
 
     #[inline(always)]
-    fn contains_tile<S: Simd>(&self, _: S, bytes: &[u8], _: &Tile, at: Pair<'_, Walks>) -> u64 {
-        let mut answers = 0;
-        for (i, walk) in at.now.walks.iter().enumerate() {
-            prefetch(bytes, (at.next.first[i] / 8) as usize);
-            answers |= u64::from(self.probes.contains(bytes, *walk)) << i;
-        }
-        answers
+    fn contains_tile<S: Simd>(&self, _: S, bytes: &[u8], _: &Tile, at: Pair<'_, Walks<R::Walk>>) -> u64 {
+        self.probes.contains_tile(bytes, at)
     }
 }
 

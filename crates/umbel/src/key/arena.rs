@@ -1,5 +1,7 @@
 //! Arenas: batches of byte strings in one buffer.
 
+#[cfg(feature = "foreign")]
+use super::batch::{START_BYTES, Starts};
 use super::{Batch, Key, hash_each};
 use crate::arch::{Kernel, Simd, prefetch};
 use crate::hash::{Ends, Function};
@@ -147,6 +149,32 @@ impl<O: Offset> Batch for Arena<'_, O> {
             let i = others.trailing_zeros() as usize;
             digests[i] = self.get(range.start + i).unwrap_or_default().digest(&Hasher::fast(seed));
             others &= others - 1;
+        }
+    }
+
+    /// Copies whole starts, past the ends of short keys, except close to the end of the buffer.
+    #[cfg(feature = "foreign")]
+    #[inline(always)]
+    fn gather(&self, range: Range<usize>, starts: &mut Starts) {
+        let offsets = &self.offsets[range.start..=range.end];
+        let [first, end] = [offsets[0], offsets[range.len()]].map(|offset| offset.bytes() as usize);
+        for at in (first..end).step_by(LINE_BYTES).take(TILE) {
+            prefetch(self.bytes, at.wrapping_add(BYTES_AHEAD));
+        }
+        let mut from = first;
+        for (slot, next) in offsets[1..].iter().enumerate() {
+            let next = next.bytes() as usize;
+            let len = next - self.gap - from;
+            match self.bytes.get(from..).and_then(|bytes| bytes.first_chunk()) {
+                Some(start) => starts.put(slot, start, len),
+                None => {
+                    let mut start = [0; START_BYTES];
+                    let len = len.min(START_BYTES);
+                    start[..len].copy_from_slice(&self.bytes[from..from + len]);
+                    starts.put(slot, &start, next - self.gap - from);
+                }
+            }
+            from = next;
         }
     }
 

@@ -35,6 +35,22 @@ pub trait Batch {
         self.digest_tile(range, hasher, digests);
     }
 
+    /// Gathers the first bytes of the keys of `range`, at most 64, for hash functions that process
+    /// the keys of a tile in step.
+    #[cfg(feature = "foreign")]
+    #[doc(hidden)]
+    #[inline(always)]
+    fn gather(&self, range: Range<usize>, starts: &mut Starts) {
+        for (slot, index) in range.enumerate() {
+            self.with_bytes(index, |key| {
+                let mut start = [0; START_BYTES];
+                let len = key.len().min(START_BYTES);
+                start[..len].copy_from_slice(&key[..len]);
+                starts.put(slot, &start, key.len());
+            });
+        }
+    }
+
     /// Returns the digests of a full tile from key `start` on if the keys were hashed earlier, so
     /// that they need not be copied.
     #[doc(hidden)]
@@ -60,6 +76,35 @@ pub trait Batch {
     #[inline(always)]
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         visitor.visit(self)
+    }
+}
+
+/// The number of bytes of a key that [`Starts`] holds.
+#[cfg(feature = "foreign")]
+pub(crate) const START_BYTES: usize = 32;
+
+/// The first 32 bytes of each key of a tile, as little-endian words: word `w` of all keys is in
+/// `words[w]`, so that a vector register takes the same word of several keys. Bytes after the end of
+/// a key are arbitrary.
+#[cfg(feature = "foreign")]
+#[doc(hidden)]
+pub struct Starts {
+    pub(crate) words: [[u64; TILE]; START_BYTES / 8],
+    pub(crate) len: [u64; TILE],
+}
+
+#[cfg(feature = "foreign")]
+impl Starts {
+    pub(crate) const EMPTY: Starts = Starts { words: [[0; TILE]; START_BYTES / 8], len: [0; TILE] };
+
+    /// Stores the start of a key.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, slot: usize, start: &[u8; START_BYTES], len: usize) {
+        let (words, _) = start.as_chunks();
+        for (to, word) in self.words.iter_mut().zip(words) {
+            to[slot] = u64::from_le_bytes(*word);
+        }
+        self.len[slot] = len as u64;
     }
 }
 

@@ -47,6 +47,8 @@ mod tests;
 pub use crate::lines::split_lines;
 pub use arena::{Arena, Offset};
 pub use batch::{Batch, Hashed, Visitor};
+#[cfg(feature = "foreign")]
+pub(crate) use batch::{START_BYTES, Starts};
 pub use hashable::Hashable;
 
 use crate::hash::Function;
