@@ -108,9 +108,13 @@ impl<'a> Source<'a> {
         let (taken, left) = (self.taken, self.left);
         self.read(&mut start)?;
         (self.taken, self.left) = (taken, left);
-        if let Input::Plain(from) | Input::Packed(from) = &mut self.input {
-            let rest = std::mem::replace(from, Box::new(io::empty()));
-            *from = Box::new(Cursor::new(start.clone()).chain(rest));
+        match &mut self.input {
+            Input::Plain(from) | Input::Packed(from) => {
+                let rest = std::mem::replace(from, Box::new(io::empty()));
+                *from = Box::new(Cursor::new(start.clone()).chain(rest));
+            }
+            #[cfg(feature = "mmap")]
+            Input::Mapped(_) => {}
         }
         Ok(start)
     }
