@@ -51,7 +51,7 @@ pub struct Args {
     json: bool,
 
     /// End names with a zero byte instead of a newline
-    #[arg(short = '0', long, help_heading = headings::OUTPUT)]
+    #[arg(long, help_heading = headings::OUTPUT)]
     null: bool,
 }
 
