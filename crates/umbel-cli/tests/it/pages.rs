@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 
 /// Pages that must have sessions. The guides to Redis and to the proxy need servers, so their
 /// commands stand in `sh` blocks; `remote.rs` and `proxy.rs` run them against servers of their own.
-const WITH_SESSIONS: [&str; 8] = [
+const WITH_SESSIONS: [&str; 9] = [
     "README.md",
     "docs/guide/shell.md",
     "docs/guide/maps-and-counts.md",
     "docs/guide/documents.md",
     "docs/guide/foreign.md",
     "docs/guide/packets.md",
+    "docs/guide/parquet.md",
     "docs/guide/lab.md",
     "docs/guide/choosing.md",
 ];
@@ -76,6 +77,12 @@ fn play(name: &str, text: &str) -> usize {
     fs::copy(words::list("wamerican", "american-english"), shell.path("words")).expect("a word list");
     let capture = "usr/lib/python3/dist-packages/pathspider/tests/data/real.pcap";
     fs::copy(debian::unpacked("pathspider", capture), shell.path("real.pcap")).expect("a capture");
+    let orders = root().join("crates/umbel-parquet/tests/golden/orders");
+    fs::create_dir(shell.path("orders")).expect("an empty folder");
+    for file in fs::read_dir(orders).expect("the files of the guide to Parquet") {
+        let file = file.expect("an entry");
+        fs::copy(file.path(), shell.path("orders").join(file.file_name())).expect("a small file");
+    }
     let mut commands = 0;
     for session in sessions {
         let mut lines = session.into_iter().peekable();
