@@ -34,7 +34,7 @@ pub struct Args {
     filter: PathBuf,
 
     /// Key, as it would appear on a line
-    #[arg(value_name = "KEY")]
+    #[arg(value_name = "KEY", allow_negative_numbers = true)]
     key: OsString,
 
     #[command(flatten)]

@@ -4,11 +4,10 @@
 //! with umbel's signature, [`ForeignArgs::open_instead`] opens it in the format of another program.
 
 use crate::args::{headings, names};
+use crate::input::recognized;
 use crate::system::signals;
 use anyhow::{Result, anyhow, bail};
 use std::fmt::Display;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use umbel::error::FormatError;
 use umbel::foreign::{ForeignFilter, Format, Funnel, Given};
@@ -162,14 +161,6 @@ fn not_a_filter(error: &anyhow::Error) -> Option<&Path> {
         Some(umbel::Error::Format { path, problem: FormatError::NotAFilter }) => Some(path.as_path()),
         _ => None,
     })
-}
-
-/// Returns the format of a file, if its first bytes show it.
-fn recognized(path: &Path) -> Option<Format> {
-    let file = File::open(path).ok()?;
-    let mut start = Vec::new();
-    file.take(Format::RECOGNIZE_BYTES as u64).read_to_end(&mut start).ok()?;
-    Format::recognize(&start)
 }
 
 /// Returns whether a file in one format may be read as the other, which names the same program.

@@ -26,7 +26,7 @@ pub use records::{OutputLines, Records, Scratch, Skipped};
 pub use source::{
     CountedReader, check_not_output, check_not_stdout, check_not_swapped, explain_swapped, is_filter,
     is_output_file, is_stdin, may_wait, name, open_bytes, open_list, open_raw, plain_name, read_whole,
-    resolve, total_len,
+    recognized, resolve, total_len,
 };
 
 use crate::args::{headings, number};

@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
+use umbel::foreign;
 use umbel_text::content::{Format, decoded, decompressed, format, start_of};
 
 /// The interval at which a waiting read checks the stop flag.
@@ -48,6 +49,11 @@ impl Source {
         let format = format(&start);
         let whole = Cursor::new(start).chain(file);
         check_lines(&name, format)?;
+        if let Some(foreign) = recognized(path) {
+            bail!(
+                "{name} is a filter in the format {foreign}, not a list of keys: `umbel check {name} ...` asks it for keys"
+            );
+        }
         let reader = decoded(format, whole).with_context(failed)?;
         let name = match format {
             Some(Format::Gzip) => format!("{name} (as gzip)"),
@@ -201,7 +207,8 @@ impl<R: Read> Read for CountedReader<R> {
 /// Fails with a hint if the filter and the input files appear to be swapped; `usage` is the command
 /// up to the lines.
 pub fn check_not_swapped(usage: &str, filter: &Path, inputs: &[PathBuf]) -> Result<()> {
-    if filter.exists() && !is_filter(filter) && inputs.iter().any(|input| is_filter(input)) {
+    let is_any_filter = |path: &Path| is_filter(path) || recognized(path).is_some();
+    if filter.exists() && !is_any_filter(filter) && inputs.iter().any(|input| is_any_filter(input)) {
         bail!("the filter comes first, then the lines: `umbel {usage} {}`", filter.display());
     }
     Ok(())
@@ -220,6 +227,14 @@ pub fn explain_swapped(
 /// Returns whether the first bytes of a file are those of a filter.
 pub fn is_filter(path: &Path) -> bool {
     start_of_file(path).is_some_and(|start| matches!(format(&start), Some(Format::Filter)))
+}
+
+/// Returns the format of a filter that another program wrote, if the first bytes of the file show it.
+pub fn recognized(path: &Path) -> Option<foreign::Format> {
+    let mut start = Vec::new();
+    fs::metadata(path).ok().filter(Metadata::is_file)?;
+    File::open(path).ok()?.take(foreign::Format::RECOGNIZE_BYTES as u64).read_to_end(&mut start).ok()?;
+    foreign::Format::recognize(&start)
 }
 
 /// Returns whether this is an uncompressed regular file.

@@ -337,6 +337,7 @@ fn lines_that_the_funnel_does_not_take_are_skipped_with_a_warning() {
     let all = "all 2 lines are not whole numbers of 32 bits: see --funnel";
     shell.pipe("check --format guava --funnel int f", "a\nb\n").refused(&[all]);
     shell.pipe("check --format guava --funnel unencoded f", b"\xff\n").refused(&["not UTF-8"]);
+    shell.run("why --format guava --funnel long f -4000").ok();
     shell.run("why --format guava --funnel long f seven").refused(&["whole number"]);
 }
 
@@ -452,6 +453,21 @@ fn other_commands_name_the_format_and_the_commands_that_take_it() {
         let says = format!("{format} is a filter in the format {format}, which this command does not take");
         shell.run(args).refused(&[&says, "`umbel check`", "`umbel info`"]);
         assert!(shell.read(format) == before && !shell.path("x").exists(), "{args}");
+    }
+}
+
+#[test]
+fn a_filter_among_the_lines_is_not_read_as_lines() {
+    let shell = filled();
+    shell.write("packed.gz", gzip(shell.read("dcso")));
+    for (args, says) in [
+        ("build -o x dcso", "dcso is a filter in the format dcso, not a list of keys"),
+        ("build -o x members spark", "spark is a filter in the format spark, not a list of keys"),
+        ("check dcso packed.gz", "packed.gz is a filter in the format dcso, not a list of keys"),
+        ("check members dcso", "the filter comes first, then the lines"),
+    ] {
+        shell.run(args).failed(&[says]);
+        assert!(!shell.path("x").exists());
     }
 }
 
