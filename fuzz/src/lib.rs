@@ -7,6 +7,7 @@ pub mod capture;
 pub mod exact_list;
 pub mod filter_file;
 pub mod index;
+pub mod parquet;
 pub mod password;
 pub mod private_count;
 pub mod seal;

@@ -32,6 +32,7 @@ pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
         ("exact_list", exact_lists()?),
         ("filter_file", filters()?),
         ("index", indexes()?),
+        ("parquet", parquet_files()?),
         ("password", passwords()),
         ("private_count", private_counts().map_err(io::Error::other)?),
         ("store", epochs()?),
@@ -97,6 +98,14 @@ fn topologies() -> Vec<Seed> {
 fn golden(name: &str) -> io::Result<Seed> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/umbel-text/tests/golden");
     Ok((name.into(), std::fs::read(folder.join(name))?))
+}
+
+/// Files of pyarrow and DuckDB, with filters and without.
+fn parquet_files() -> io::Result<Vec<Seed>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/umbel-parquet/tests/golden");
+    let names = ["types", "decimals", "nested", "sizes", "bare", "duckdb"];
+    let read = |name| Ok((String::from(name), std::fs::read(folder.join(format!("{name}.parquet")))?));
+    names.into_iter().map(read).collect()
 }
 
 /// Addresses in many spellings, each as a seed of its own.
@@ -421,6 +430,7 @@ mod tests {
             "exact_list" => (crate::exact_list::loads, crate::exact_list::run),
             "filter_file" => (crate::filter_file::loads, crate::filter_file::run),
             "index" => (crate::index::loads, crate::index::run),
+            "parquet" => (crate::parquet::loads, crate::parquet::run),
             "password" => (crate::password::loads, crate::password::run),
             "private_count" => (crate::private_count::loads, crate::private_count::run),
             "store" => (crate::store::loads, crate::store::run),
