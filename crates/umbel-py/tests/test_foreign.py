@@ -191,6 +191,15 @@ def test_stats_and_why_have_the_bits_of_the_format():
     assert stranger["member"] == ("certainly not there" in f)
 
 
+def test_polars_looks_up_a_column():
+    pl, isin = library("polars"), library("umbel.polars").isin
+    path = GOLDEN / "long.guava"
+    f = umbel.load(path, format="guava", funnel="long")
+    questions, answers = items("long", "questions"), expected(path, "long")
+    frame = pl.DataFrame({"id": [*questions, None]})
+    assert frame.select(isin(pl.col("id"), f))["id"].to_list() == [*answers, None]
+
+
 def test_a_mapped_file_is_read_only(tmp_path):
     f = Foreign("spark", 100, 0.01)
     f.add("apple")
