@@ -31,6 +31,9 @@ const HEADER_BYTES: usize = 48;
 
 /// The most bytes of user data that are unpacked from gzip, which nothing in the header announces.
 const MAX_UNPACKED_DATA: u64 = 1 << 20;
+/// The most bytes of user data in a plain file, which may be sparse, so that its length justifies
+/// nothing.
+const MAX_PLAIN_DATA: u64 = 64 << 20;
 
 /// The numbers of the header, in their order.
 struct Header {
@@ -85,7 +88,7 @@ pub(super) fn read(source: &mut Source<'_>) -> Result<One> {
     }
     let (_, hashes) = scattered::check(header.bits, header.hashes)?;
     let bits = source.bits(header.bits.div_ceil(64).saturating_mul(8), Order::Little)?;
-    let data = source.rest(MAX_UNPACKED_DATA)?;
+    let data = source.rest(MAX_PLAIN_DATA, MAX_UNPACKED_DATA)?;
     let set = Scattered::from_parts(header.bits, hashes, bits);
     let design = Design { capacity: header.capacity, rate: header.rate };
     Ok(One { rules: Rules::Dcso, set, details: Details::Dcso { design, count: header.count, data } })
@@ -102,4 +105,29 @@ pub(super) fn create(design: Design) -> Result<One> {
 pub(super) fn header(set: &Scattered, design: Design, count: u64) -> Vec<u8> {
     let numbers = [1, design.capacity, design.rate.to_bits(), set.hashes.into(), set.modulus.bits(), count];
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn the_memory_of_user_data_is_limited() {
+        let header = |data: &[u8]| {
+            let design = Design { capacity: 1, rate: 0.5 };
+            let set = Scattered::empty(64, 1, Order::Little).unwrap();
+            [&super::header(&set, design, 0)[..], &[0; 8], data].concat()
+        };
+        let read = |bytes: Vec<u8>, more: u64| {
+            let (len, more) = (bytes.len() as u64 + more, std::io::repeat(0).take(more));
+            super::read(&mut Source::plain(std::io::Cursor::new(bytes).chain(more), len))
+        };
+        assert!(
+            matches!(read(header(b"data"), 0).unwrap().details, Details::Dcso { data, .. } if data == b"data")
+        );
+        // A sparse file of 8 GiB.
+        let error = read(header(b""), 8 << 30).expect_err("too much data");
+        assert!(format!("{error:#}").contains("user data"), "{error:#}");
+    }
 }

@@ -151,9 +151,14 @@ impl<'a> Source<'a> {
         Ok(bits)
     }
 
-    /// Reads the rest, at most `max` bytes if it is unpacked from gzip.
-    pub fn rest(&mut self, max: u64) -> Result<Vec<u8>> {
+    /// Reads the rest, which is user data: at most `max_plain` bytes, or `max` if they are unpacked
+    /// from gzip.
+    pub fn rest(&mut self, max_plain: u64, max: u64) -> Result<Vec<u8>> {
         let mut rest = Vec::new();
+        if !matches!(self.input, Input::Packed(_)) && self.left > max_plain {
+            let what = format!("it has {} bytes of user data, and at most {max_plain} make sense", self.left);
+            return Err(FormatError::invalid(what).into());
+        }
         match &mut self.input {
             Input::Plain(from) => {
                 from.take(self.left).read_to_end(&mut rest).map_err(failed)?;
