@@ -16,8 +16,8 @@ use umbel::foreign::ForeignFilter;
 /// Show the kind, size, keys and rate of a filter or sketch.
 ///
 /// The fill, the hash and the metadata are printed too. No secret is needed. All checksums are
-/// verified; the filters of other programs have none, and only their lengths and counts are checked. A damaged file is reported, the other files are still described, and the exit code is
-/// 2.
+/// verified; the filters of other programs have none, so only their lengths and counts are checked.
+/// A damaged file is reported, the other files are still described, and the exit code is 2.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel info seen.umbel

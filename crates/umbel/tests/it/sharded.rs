@@ -1,5 +1,5 @@
-//! A filter in shards answers like one filter, is the same whoever builds it, and never answers
-//! without one of its shards.
+//! A filter in shards answers like one filter, has the same files whichever processes build it, and
+//! never answers without one of its shards.
 
 use std::fs;
 use std::path::Path;
@@ -62,7 +62,7 @@ fn every_key_is_a_member_and_the_rate_is_kept() {
 
 /// Threads, the order of the keys and the sizes of batches leave no trace in the files.
 #[test]
-fn the_files_are_the_same_whoever_builds_them() {
+fn the_files_are_the_same_whichever_processes_build_them() {
     let folder = tempfile::tempdir().unwrap();
     let (one, many, apart) =
         (folder.path().join("one"), folder.path().join("many"), folder.path().join("apart"));
