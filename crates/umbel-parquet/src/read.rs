@@ -59,8 +59,9 @@ impl ParquetFile {
             let (path, column) = (self.path().to_owned(), column.path().to_owned());
             return Err(Error::NoText { path, column, values: "boolean".to_string() });
         }
-        let start =
-            chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset()).min(chunk.data_page_offset());
+        // Some writers give 0 for a dictionary that is not there.
+        let dictionary = chunk.dictionary_page_offset().filter(|offset| *offset >= 4);
+        let start = dictionary.unwrap_or(i64::MAX).min(chunk.data_page_offset());
         let start = u64::try_from(start).ok().filter(|start| *start >= 4);
         let end = start.and_then(|start| start.checked_add_signed(chunk.compressed_size()));
         let range = start.zip(end).filter(|(start, end)| start <= end && *end <= self.footer_start());

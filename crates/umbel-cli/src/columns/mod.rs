@@ -1,7 +1,9 @@
 //! Columns of Parquet files: found by name, and asked for values given as text.
 
+mod lines;
 mod values;
 
+pub use lines::ColumnLines;
 pub use values::Values;
 
 use crate::input::name;

@@ -154,7 +154,11 @@ impl Blocks {
                     block.caught_up = true;
                     return Ok(self.number_block(block));
                 }
-                let source = Source::open(path, Arc::clone(&self.read), Arc::clone(&self.stop))?;
+                let (count, stop) = (Arc::clone(&self.read), Arc::clone(&self.stop));
+                let source = match &self.key_spec.parquet {
+                    None => Source::open(path, count, stop)?,
+                    Some(column) => Source::open_column(path, column, count, stop)?,
+                };
                 self.current = Some(OpenInput::new(source, self.opened));
                 self.inputs.pop_front();
                 self.opened += 1;

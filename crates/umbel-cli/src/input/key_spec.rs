@@ -16,6 +16,8 @@ pub struct KeySpec {
     pub header: bool,
     pub print_field: bool,
     pub csv: bool,
+    /// The column of Parquet files whose values are the keys. They come as CSV records of one field.
+    pub parquet: Option<String>,
     pub trim: bool,
     pub lower: bool,
     pub hex: bool,
@@ -53,6 +55,7 @@ impl KeySpec {
             header: false,
             print_field: false,
             csv: false,
+            parquet: None,
             trim: false,
             lower: false,
             hex: false,

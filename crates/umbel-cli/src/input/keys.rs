@@ -24,7 +24,7 @@ struct KeyArgs {
         long = "key",
         value_name = "KEY",
         allow_hyphen_values = true,
-        conflicts_with_all = ["inputs", "header"],
+        conflicts_with_all = ["inputs", "header", "parquet"],
         help_heading = headings::KEYS
     )]
     keys: Vec<OsString>,

@@ -82,6 +82,16 @@ pub struct InputArgs {
     #[arg(long, help_heading = headings::INPUT)]
     csv: bool,
 
+    /// Read Parquet files: the key is a value of this column, as text. The path of a nested column is
+    /// dotted
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        conflicts_with_all = ["field", "delimiter", "hex", "print_field", "csv", "header", "null"],
+        help_heading = headings::INPUT
+    )]
+    parquet: Option<String>,
+
     /// Take the names of fields from the first line of each file, which is not printed
     #[arg(long, help_heading = headings::INPUT)]
     header: bool,
@@ -140,7 +150,11 @@ impl InputArgs {
     /// reading them twice is cheap.
     pub fn can_be_read_again(&self) -> Result<bool> {
         let plain = self.inputs.iter().all(|input| source::is_plain(input));
-        Ok(!self.inputs.is_empty() && plain && !self.header && self.key_spec()?.is_plain())
+        Ok(!self.inputs.is_empty()
+            && plain
+            && self.parquet.is_none()
+            && !self.header
+            && self.key_spec()?.is_plain())
     }
 
     /// Separates saved sketches from inputs with lines. The latter are `None` if all inputs are
@@ -211,11 +225,13 @@ impl InputArgs {
                 bail!("-d is the byte that ends a line: fields have to end with another one")
             }
             (Some(Separator(bytes)), _) => bytes.clone(),
+            (None, _) if self.parquet.is_some() => b",".to_vec(),
             (None, true) => b",".to_vec(),
             (None, false) => b"\t".to_vec(),
         };
         let field = match &self.field {
             Some(field) => Some(self.parse_field(field)?),
+            None if self.parquet.is_some() => Some(Field::Number(0)),
             None if self.csv || self.delimiter.is_some() || self.print_field => {
                 let option = if self.csv {
                     "--csv"
@@ -233,8 +249,9 @@ impl InputArgs {
             separator,
             field,
             header: self.header,
-            print_field: self.print_field,
-            csv: self.csv,
+            print_field: self.print_field || self.parquet.is_some(),
+            csv: self.csv || self.parquet.is_some(),
+            parquet: self.parquet.clone(),
             trim: self.trim,
             lower: self.lower,
             hex: self.hex,

@@ -57,6 +57,7 @@ impl PairArgs {
             header: false,
             print_field: false,
             csv: false,
+            parquet: None,
             trim: self.trim,
             lower: self.lower,
             hex: self.hex,

@@ -1,6 +1,7 @@
 //! One input: opened, decompressed, and polled if a read might wait. Checks of inputs and output
 //! before the work.
 
+use crate::columns::ColumnLines;
 use crate::report::{escaped, size};
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -61,6 +62,17 @@ impl Source {
             _ => name,
         };
         Ok(Source { reader, waitable, stop, name })
+    }
+
+    /// Opens a column of a Parquet file, as CSV records.
+    pub fn open_column(
+        path: &Path,
+        column: &str,
+        count: Arc<AtomicU64>,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Source> {
+        let reader = Box::new(ColumnLines::open(path, column, count)?);
+        Ok(Source { reader, waitable: None, stop, name: name(path) })
     }
 
     /// Returns an input that is in memory, and is not decompressed.

@@ -76,6 +76,7 @@ mod net_trace_network;
 mod options;
 mod pages;
 mod parquet;
+mod parquet_write;
 mod password;
 mod pipes;
 mod planning;

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use umbel::Digest;
 
 /// The number of blocks of one file held in memory at once, unless they have long lines.
@@ -116,6 +116,7 @@ impl FileReader<'_> {
     ) -> io::Result<(Option<String>, NewFilters)> {
         let mut values = ColumnValues::new(self.cells, self.source.hashes());
         let column_type = tables.read(file, &column.name, &mut values)?;
+        self.bytes.fetch_add(file.metadata()?.len(), Relaxed);
         Ok((column_type, values.finish()))
     }
 }

@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// Reports files that could not be read or changed meanwhile; returns the exit code.
-fn report_made(made: &BuildSummary) -> ExitCode {
+pub fn report_made(made: &BuildSummary) -> ExitCode {
     report_unreadable(&made.failed);
     if made.unexamined > 0 {
         output::warn(format_args!(

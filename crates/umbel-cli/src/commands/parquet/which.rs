@@ -1,5 +1,6 @@
 //! `umbel parquet which`: prints the files that may hold a value.
 
+use super::which_index;
 use crate::args::headings;
 use crate::columns::{self, Values};
 use crate::terminal::exit::{FAILED, found};
@@ -22,31 +23,37 @@ use umbel_parquet::Found;
 /// is in UTC. A value that no value of the column is equal to, such as 1.5 in a column of whole
 /// numbers, is an error.
 ///
+/// With an index of `umbel parquet index` in place of -c and files, no file is opened. A file that is
+/// new or has changed since it was indexed may hold any value.
+///
 /// Exit codes: 0 a file may hold a value, 1 none does, 2 an error occurred.
 #[derive(clap::Args)]
 #[command(
     override_usage = "umbel parquet which -c COLUMN VALUE FILE...
-       umbel parquet which -c COLUMN --values LIST FILE...",
+       umbel parquet which -c COLUMN --values LIST FILE...
+       umbel parquet which INDEX VALUE",
     after_help = "Examples:
   umbel parquet which -c customer 1042 orders/*.parquet
   umbel parquet which -c paid.at 2024-02-29T12:00 orders/*.parquet
-  umbel parquet which -c id --values ids.txt --json orders/*.parquet"
+  umbel parquet which -c id --values ids.txt --json orders/*.parquet
+  umbel parquet which customer.idx 1042"
 )]
 pub struct Args {
-    /// Value to find, and the files to query
+    /// Value to find, and the files to query; or an index, and the value
     #[arg(value_name = "VALUE|FILE", required = true, allow_negative_numbers = true)]
     operands: Vec<OsString>,
 
     /// Column with the value; the path of a nested one is dotted, such as tags.list.element
-    #[arg(short, long, value_name = "COLUMN", required = true, help_heading = headings::SEARCH)]
-    column: String,
+    #[arg(short, long, value_name = "COLUMN", help_heading = headings::SEARCH)]
+    column: Option<String>,
 
     /// Find the values in the lines of LIST, `-` for standard input, and print the files that may
     /// hold one of them
     #[arg(long, value_name = "LIST", help_heading = headings::SEARCH)]
     values: Option<PathBuf>,
 
-    /// Print a line of JSON for each value and file, with the numbers of the row groups
+    /// Print a line of JSON for each value and file, with the numbers of the row groups; with an index,
+    /// with the reason: filter, new or changed
     #[arg(long, conflicts_with = "null", help_heading = headings::OUTPUT)]
     json: bool,
 
@@ -64,12 +71,13 @@ struct FoundReport<'a> {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    let Some(column) = &args.column else { return args.run_index() };
     let (values, files) = match (&args.values, &args.operands[..]) {
         (Some(list), files) => (Values::read(list)?, files),
         (None, [value, files @ ..]) if !files.is_empty() => {
             (Values::of_text(value.as_bytes().to_vec()), files)
         }
-        _ => bail!("name the files to search after the value: -c {} VALUE FILE...", args.column),
+        _ => bail!("name the files to search after the value: -c {column} VALUE FILE..."),
     };
     let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
     let mut out = Out::new(false)?;
@@ -77,7 +85,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let all_read = columns::for_each_file(
         &files,
         |file| {
-            let column = columns::find(&file, &args.column)?;
+            let column = columns::find(&file, column)?;
             Ok(file.find(&column, &values.of_column(&file, &column)?)?)
         },
         |path, found| {
@@ -94,6 +102,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     );
     out.finish()?;
     Ok(if all_read? { found(any) } else { ExitCode::from(FAILED) })
+}
+
+impl Args {
+    /// Queries an index.
+    fn run_index(&self) -> Result<ExitCode> {
+        let (index, values) = match (&self.values, &self.operands[..]) {
+            (Some(list), [index]) => (index, Values::read(list)?),
+            (None, [index, value]) => (index, Values::of_text(value.as_bytes().to_vec())),
+            _ => bail!("name the column of the files with -c, or give an index and one value"),
+        };
+        which_index::run(Path::new(index), values.texts(), self.json, self.null)
+    }
 }
 
 /// Prints a line for each value that was found in a file.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
 use std::fs;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 pub use table::{ELSEWHERE, READERS, WRITERS, WRITING_OPTIONS};
@@ -162,6 +162,10 @@ fn write_inputs(shell: &Shell) {
         let payload: Vec<u8> = (0..100).map(|at| mix(u64::from(number) << 32 | at) as u8).collect();
         udp([10, 0, 0, number].into(), [192, 0, 2, 1].into(), (1000, 53), &payload)
     };
+    let table: PathBuf =
+        [env!("CARGO_MANIFEST_DIR"), "../umbel-parquet/tests/golden/pages_zstd.parquet"].iter().collect();
+    fs::create_dir(shell.path("lake")).expect("a folder");
+    fs::copy(table, shell.path("lake/a.parquet")).expect("a golden file");
     shell.write("c.pcap", pcap(Link::ETHERNET, (0..200).map(frame)));
 }
 

@@ -105,6 +105,19 @@ pub const WRITERS: &[Writer] = &[
         "index update docs.idx",
         Output("umbel index info docs.idx --json"),
     ),
+    Writer::new("parquet add-filter", "", "parquet add-filter -c prefix lake/a.parquet -o f", Files),
+    Writer::new(
+        "parquet index",
+        "",
+        "parquet index -c prefix lake -o x.idx",
+        Output("umbel parquet which x.idx common/prefix/00007"),
+    ),
+    Writer::new(
+        "parquet index",
+        "umbel parquet index -c prefix lake -o x.idx; cp lake/a.parquet lake/b.parquet",
+        "parquet index -c prefix lake -o x.idx",
+        Output("umbel index info x.idx --json"),
+    ),
     Writer::new("password build", "", "password build lines -o weak", Output(CHECK_PASSWORDS)),
     Writer::new(
         "password add",
