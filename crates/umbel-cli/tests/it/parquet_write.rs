@@ -29,7 +29,7 @@ fn an_index_answers_for_all_files_without_opening_them() {
     assert_eq!(which("ключ 0").ok().text(), "lake/duckdb.parquet\nlake/types.parquet\n");
     assert_eq!(which("ключ 90").ok().text(), "lake/duckdb.parquet\n");
     assert!(which("nowhere").code(1).text().is_empty());
-    let zeros = shell.run(&["parquet", "which", "text.idx", "ключ 90", "-0"]).ok();
+    let zeros = shell.run(&["parquet", "which", "text.idx", "ключ 90", "--null"]).ok();
     assert_eq!(zeros.text(), "lake/duckdb.parquet\0");
     let json = shell.pipe("parquet which text.idx --values - --json", "ключ 90\nnowhere\n").ok();
     assert_eq!(json.text(), "{\"value\":\"ключ 90\",\"path\":\"lake/duckdb.parquet\",\"why\":\"filter\"}\n");
@@ -92,7 +92,7 @@ fn an_index_is_not_taken_for_another() {
     shell.run("parquet index -c text nowhere -o y.idx").refused(&["cannot open nowhere"]);
     shell.write("notes", "no index\n");
     shell.run("parquet index -c text lake -o notes").refused(&["notes exists", "-f"]);
-    shell.run("index which x.idx word").refused(&["index of the column text", "umbel parquet which"]);
+    shell.run("index which x.idx word").refused(&["is an index of the column text", "umbel parquet which"]);
     shell.run("index update x.idx").refused(&["index of the column text", "umbel parquet index"]);
     shell.run("parquet which x.idx").refused(&["an index and one value"]);
     shell.run("parquet which lake/types.parquet word").refused(&["it is not an index"]);
