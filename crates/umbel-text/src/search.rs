@@ -31,6 +31,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use umbel::internals::regular_file;
 
 /// The number of bytes read at once from a file that is not in the index.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -160,7 +161,7 @@ impl<'a> Searcher<'a> {
         if file.part == Part::Nothing {
             return Ok(());
         }
-        let opened = File::open(file.path())?;
+        let opened = regular_file::open(&file.path())?;
         // The index describes the file as it was when its directory was listed.
         let same = file.is_still(&opened)?;
         match &file.part {

@@ -47,7 +47,7 @@ impl LockArgs {
     /// locked.
     pub fn lock_folder(self, path: &Path) -> Result<Option<FileLock>> {
         let path = folder(path);
-        let Ok(folder) = File::open(path) else { return Ok(None) };
+        let Ok(folder) = regular_file::open_folder(path) else { return Ok(None) };
         match lock_within(&folder, FileLockKind::Exclusive, self.wait) {
             Ok(()) => Ok(Some(FileLock(folder))),
             Err(TryLockError::WouldBlock) => Err(self.locked(path)),

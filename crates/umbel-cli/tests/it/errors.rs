@@ -103,6 +103,10 @@ fn missing_and_unreadable_files_are_named() {
             ("add fifo lines", &["cannot read fifo", "not a regular file"]),
             ("info fifo", &["cannot read fifo", "not a regular file"]),
             ("meta fifo", &["cannot read fifo", "not a regular file"]),
+            ("index info fifo", &["fifo", "not a regular file"]),
+            ("index which fifo word", &["fifo", "not a regular file"]),
+            ("password check --range fifo", &["fifo", "not a regular file"]),
+            ("vault info fifo", &["fifo"]),
         ],
     );
 }

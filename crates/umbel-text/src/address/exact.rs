@@ -7,6 +7,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use umbel::Hasher;
 use umbel::file::{Placing, save_bytes};
+use umbel::internals::regular_file;
 
 const MAGIC: &[u8; 8] = b"umbelurl";
 const VERSION: u32 = 1;
@@ -81,7 +82,7 @@ impl Exact {
     pub fn open(path: impl AsRef<Path>) -> Result<Exact> {
         let path = path.as_ref().to_owned();
         let failed = || Error::io(&path, "read");
-        let mut file = File::open(&path).map_err(failed())?;
+        let mut file = regular_file::open(&path).map_err(failed())?;
         let mut header = Vec::new();
         (&mut file).take(HEADER_BYTES as u64).read_to_end(&mut header).map_err(failed())?;
         if !header.starts_with(MAGIC) {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use umbel::file::FormatError;
 use umbel::file::fields::sum_at;
+use umbel::internals::regular_file;
 use umbel::internals::sync;
 
 /// The size of a page in bytes.
@@ -91,7 +92,7 @@ const MAX_PAGES_PER_READ: u64 = 64;
 
 impl Pages {
     pub fn open(path: &Path) -> Result<Pages> {
-        let file = File::open(path).map_err(Error::io(path, "open"))?;
+        let file = regular_file::open(path).map_err(Error::io(path, "open"))?;
         let length = file.metadata().map_err(Error::io(path, "examine"))?.len();
         Ok(Pages { file, path: path.to_owned(), length, window: Mutex::default() })
     }

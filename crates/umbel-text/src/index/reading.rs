@@ -15,6 +15,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use umbel::Digest;
+use umbel::internals::regular_file;
 
 /// The number of blocks of one file held in memory at once, unless they have long lines.
 const BATCH_BLOCKS: u64 = 8;
@@ -47,7 +48,7 @@ pub(super) struct FileRead {
 impl FileReader<'_> {
     /// Reads the file at `path`, which is called `name` in the index.
     pub fn read(&self, path: &Path, name: &Path) -> io::Result<FileRead> {
-        let file = File::open(path)?;
+        let file = regular_file::open(path)?;
         let (stamp, settled) = Stamp::settled(&file)?;
         let mut entry = Entry {
             root: 0,

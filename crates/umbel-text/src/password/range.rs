@@ -14,6 +14,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use umbel::internals::hex;
+use umbel::internals::regular_file;
 use umbel::internals::secret::Secret;
 
 /// The part of a hash that a client sends: its first five digits.
@@ -142,7 +143,7 @@ impl RangeList {
     /// Fails if the file cannot be read, or if the first or a sampled line is not a hash.
     pub fn open(path: impl AsRef<Path>) -> Result<RangeList> {
         let path = path.as_ref().to_owned();
-        let file = File::open(&path).map_err(Error::io(&path, "open"))?;
+        let file = regular_file::open(&path).map_err(Error::io(&path, "open"))?;
         let len = file.metadata().map_err(Error::io(&path, "examine"))?.len();
         let mut list = RangeList { path, file, len, sorted: len > SMALL_LIST_BYTES, algorithm: None };
         list.algorithm = list.first()?;

@@ -10,6 +10,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use umbel::file::FormatError;
 use umbel::file::fields::{Fields, read_summed, sum_at};
+use umbel::internals::regular_file;
 
 const MAGIC: &[u8; 8] = b"UMBELLOG";
 const VERSION: u32 = 1;
@@ -51,7 +52,7 @@ pub(super) enum Start {
 impl Start {
     pub fn read(path: &Path, number: u64) -> io::Result<Start> {
         let mut bytes = Vec::new();
-        File::open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut bytes)?;
+        regular_file::open(path)?.take(HEADER_BYTES as u64).read_to_end(&mut bytes)?;
         Ok(match bytes.starts_with(MAGIC) {
             true => Start::Log,
             false if is_torn_header(&bytes, number) => Start::Torn,
@@ -82,7 +83,7 @@ fn is_torn_header(bytes: &[u8], number: u64) -> bool {
 /// Reads a log up to its last complete record. A crash can leave an incomplete one.
 pub(super) fn read(path: &Path, number: u64) -> Result<Records> {
     let read = || {
-        let file = File::open(path)?;
+        let file = regular_file::open(path)?;
         let all = file.metadata()?.len();
         // Record by record: the length of a sparse file costs nothing, so it justifies no memory.
         replay(&mut BufReader::with_capacity(1 << 16, file), all, number)

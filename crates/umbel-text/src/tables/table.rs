@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use umbel::any::Stored;
 use umbel::file::fields::{Fields, put_varint, read_with_sum, sum_at};
 use umbel::file::{self, FormatError};
+use umbel::internals::regular_file;
 use umbel::internals::sync;
 use umbel::spec::Construction;
 use umbel::{AnyFilter, Digest, Hasher, Kind, Spec};
@@ -112,7 +113,7 @@ impl Table {
     /// needed.
     pub fn open(path: &Path, span: Span, rate: f64, hash: &StoreHash) -> Result<Table> {
         let io = |doing| Error::io(path, doing);
-        let mut file = File::open(path).map_err(io("open"))?;
+        let mut file = regular_file::open(path).map_err(io("open"))?;
         let found = file.metadata().map_err(io("read"))?.len();
         let mut head = Vec::new();
         (&mut file).take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(io("read"))?;

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use umbel::file::{self, Placing};
 use umbel::internals::file_lock::{FileLockKind, lock_current};
+use umbel::internals::regular_file::open_folder;
 use umbel::internals::sync::lock;
 
 /// The maximum length of a document's name: far longer than any path, and shorter than a sealed
@@ -133,7 +134,7 @@ impl Vault {
 
     fn flush_folder(&self) {
         // Some file systems cannot flush a directory.
-        if let Ok(folder) = File::open(self.server.folder()) {
+        if let Ok(folder) = open_folder(self.server.folder()) {
             let _ = folder.sync_all();
         }
     }

@@ -12,6 +12,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use umbel::internals::file_lock::{FileLockKind, lock_within};
+use umbel::internals::regular_file::open_folder;
 
 /// The extension of a document's file.
 pub(super) const EXTENSION: &str = "doc";
@@ -128,7 +129,7 @@ impl Server {
     /// be held for long. Returns `None` on file systems without locks. Fails if another process
     /// does not release the lock, as anyone who can read the directory can lock it.
     pub(super) fn listing(&self, kind: FileLockKind) -> Result<Option<File>> {
-        let Ok(folder) = File::open(&self.folder) else { return Ok(None) };
+        let Ok(folder) = open_folder(&self.folder) else { return Ok(None) };
         match lock_within(&folder, kind, LOCK_TIMEOUT) {
             Ok(()) => Ok(Some(folder)),
             Err(TryLockError::WouldBlock) => Err(Error::Locked { path: self.folder.clone() }),

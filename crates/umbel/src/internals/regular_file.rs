@@ -32,6 +32,15 @@ pub fn check(metadata: &Metadata) -> io::Result<()> {
     }
 }
 
+/// Opens a folder, to lock or flush it. If the path is a pipe, locking it is useless but harmless.
+///
+/// # Errors
+///
+/// Returns the system's error.
+pub fn open_folder(path: &Path) -> io::Result<File> {
+    open_without_waiting(OpenOptions::new().read(true), path)
+}
+
 /// Opens a file, without waiting for the other end if it is a pipe.
 pub(super) fn open_without_waiting(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(all(unix, feature = "files"))]

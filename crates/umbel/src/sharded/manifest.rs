@@ -14,9 +14,10 @@
 
 use super::ShardPlan;
 use crate::file::{self, FormatError, Placing};
+use crate::internals::regular_file;
 use crate::{Error, HashId, Kind, Result};
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -63,7 +64,7 @@ impl Manifest {
     pub fn load(folder: impl AsRef<Path>) -> Result<Manifest> {
         let path = &folder.as_ref().join(MANIFEST);
         let failed = |doing| move |source| Error::io(path, doing, source);
-        let file = File::open(path).map_err(failed("open"))?;
+        let file = regular_file::open(path).map_err(failed("open"))?;
         let mut bytes = Vec::new();
         file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed("read"))?;
         Manifest::decode(&bytes).map_err(|problem| Error::from(problem).at(path))

@@ -171,7 +171,8 @@ impl Sharded {
 
     /// Returns the number of insertions into all shards, if it is known.
     pub fn inserted(&self) -> Option<u64> {
-        self.shards.iter().map(|shard| shard.info().inserted).sum()
+        let add = |total: u64, shard: &Mapped| Some(total.saturating_add(shard.info().inserted?));
+        self.shards.iter().try_fold(0, add)
     }
 
     /// Returns whether all files are still at least as long as they were; see

@@ -7,6 +7,7 @@ use umbel::error::FormatError;
 use umbel::hash::KeyRing;
 use umbel::sharded::{MANIFEST, ShardPlan, ShardedBuilder, shard_path};
 use umbel::{Error, Hasher, Kind, Sharded, Spec, file};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const KEYS: u64 = 500_000;
 const SHARDS: u32 = 5;
@@ -204,4 +205,31 @@ fn plans_that_make_no_sense_are_refused() {
     // Fewer keys than shards, and as many shards as there may be.
     assert_eq!(ShardPlan::new(Kind::Standard, &spec, 1024).unwrap().shard_spec().given().n, Some(6));
     assert_eq!(ShardPlan::new(Kind::Standard, &spec, 1).unwrap().shard_spec().given().n, Some(1000));
+}
+
+/// The header of a shard may claim any number of insertions.
+#[test]
+fn insertions_that_cannot_be_are_added_without_overflow() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan(Kind::Blocked, Hasher::default());
+    for shard in 0..plan.shards() {
+        let mut bytes = file::to_bytes(&plan.build_shard().unwrap(), &file::Options::default()).unwrap();
+        bytes[64..72].copy_from_slice(&(u64::MAX - 1).to_le_bytes());
+        let end = u32::from_le_bytes(bytes[20..24].try_into().unwrap()) as usize;
+        let sum = xxh3_64_with_seed(&bytes[..end - 8], 0x006c_6562_6d75);
+        bytes[end - 8..end].copy_from_slice(&sum.to_le_bytes());
+        fs::write(shard_path(folder.path(), shard), bytes).unwrap();
+    }
+    plan.seal(folder.path()).unwrap();
+    assert_eq!(Sharded::open(folder.path()).unwrap().inserted(), Some(u64::MAX));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_pipe_instead_of_a_manifest_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(MANIFEST);
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let error = Sharded::open(folder.path()).unwrap_err();
+    assert!(format!("{error:#}").contains("not a regular file"), "{error:#}");
 }
