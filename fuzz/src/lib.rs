@@ -6,6 +6,7 @@ pub mod blocklist_state;
 pub mod capture;
 pub mod exact_list;
 pub mod filter_file;
+pub mod foreign;
 pub mod index;
 pub mod parquet;
 pub mod password;

@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 use umbel::Hasher;
+use umbel::foreign::{self, ForeignFilter, Format, Funnel};
 use umbel::space_code::private::{Answer, Message, PublicShape, Question, Universe};
 use umbel_cache::{CacheKey, Summary};
 use umbel_net::attribution::{Method, Recorder, Settings};
@@ -31,6 +32,7 @@ pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
         ("capture", captures()?),
         ("exact_list", exact_lists()?),
         ("filter_file", filters()?),
+        ("foreign", foreign_filters().map_err(io::Error::other)?),
         ("index", indexes()?),
         ("parquet", parquet_files()?),
         ("password", passwords()),
@@ -42,6 +44,29 @@ pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
         ("trace_page", trace_pages().map_err(io::Error::other)?),
         ("vault", vaults().map_err(io::Error::other)?),
     ])
+}
+
+/// An empty filter and one with lines, of every format; a chain of several links, and gzip.
+fn foreign_filters() -> umbel::Result<Vec<Seed>> {
+    let mut seeds = Vec::new();
+    for (number, format) in (0u8..).zip(Format::ALL) {
+        let options = foreign::Options { funnel: Some(Funnel::Utf8), ..foreign::Options::default() };
+        let mut filter = ForeignFilter::with_capacity(*format, 20, 0.1, &options)?;
+        for lines in [0, 10, 100] {
+            let lines: Vec<String> = (0..lines).map(|i| i.to_string()).collect();
+            filter.insert_batch(&lines)?;
+            seeds.push((format!("{format}-{}", lines.len()), [&[number][..], &filter.to_bytes()].concat()));
+        }
+        if *format == Format::Dcso {
+            let mut packed = vec![number];
+            let bytes = filter.to_bytes();
+            let mut from = GzEncoder::new(&bytes[..], Compression::best());
+            from.read_to_end(&mut packed)
+                .map_err(|source| umbel::Error::parameter("gzip", source, "memory"))?;
+            seeds.push((format!("{format}-gzip"), packed));
+        }
+    }
+    Ok(seeds)
 }
 
 /// A shape, questions with and without a list of keys, and an answer.
@@ -429,6 +454,7 @@ mod tests {
             "capture" => (crate::capture::loads, crate::capture::run),
             "exact_list" => (crate::exact_list::loads, crate::exact_list::run),
             "filter_file" => (crate::filter_file::loads, crate::filter_file::run),
+            "foreign" => (crate::foreign::loads, crate::foreign::run),
             "index" => (crate::index::loads, crate::index::run),
             "parquet" => (crate::parquet::loads, crate::parquet::run),
             "password" => (crate::password::loads, crate::password::run),
