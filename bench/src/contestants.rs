@@ -166,6 +166,7 @@ macro_rules! roster {
                     slot::<$key, fastbloom::Foldhash>("fastbloom foldhash"),
                     slot::<$key, fastbloom::AtomicFoldhash>("fastbloom atomic foldhash"),
                     slot::<$key, sbbf::Filter>("sbbf-rs-safe"),
+                    slot::<$key, sbbf::Batched>("umbel split-block batch"),
                     slot::<$key, xorf::Fuse8>("xorf BinaryFuse8"),
                     slot::<$key, bloomfilter::Bloom<$key>>("bloomfilter"),
                     slot::<$key, fastbloom_rs::Counting>("fastbloom-rs counting"),
