@@ -3,7 +3,7 @@
 use crate::shell::Shell;
 
 /// Every command.
-pub const COMMANDS: [&str; 37] = [
+pub const COMMANDS: [&str; 38] = [
     "build",
     "proxy",
     "push",
@@ -31,6 +31,7 @@ pub const COMMANDS: [&str; 37] = [
     "key",
     "index",
     "grep",
+    "parquet",
     "password",
     "url",
     "vault",
@@ -111,6 +112,10 @@ fn every_command_has_help() {
         "vault passphrase",
         "vault adopt",
         "vault copy",
+        "parquet which",
+        "parquet info",
+        "parquet index",
+        "parquet add-filter",
         "net flows",
         "net scan",
         "net block",

@@ -9,7 +9,7 @@ mod which_index;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Find the Parquet files that may hold a value, and add filters to those that have none.
+/// Find the Parquet files that may hold a value, by their filters.
 ///
 /// Parquet files may have a Bloom filter for each column of each row group. `umbel parquet which`
 /// queries these filters, and reads nothing else but the footers of the files. `umbel parquet info`
