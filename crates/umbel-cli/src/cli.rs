@@ -75,13 +75,15 @@ pub enum Command {
 }
 
 /// The groups of commands in `umbel --help`, the main ones first.
-const GROUPS: [(&str, &[&str]); 7] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Filters", &["build", "add", "check", "uniq", "remove", "why", "info", "plan"]),
     ("Several filters", &["union", "intersect", "compare", "fold", "resize", "convert", "meta", "key"]),
     ("Values and counts", &["map", "table", "count", "distinct", "top"]),
     ("Files and text", &["index", "grep", "parquet", "spell", "hyphenate", "similar"]),
-    ("Security and networks", &["password", "url", "vault", "net"]),
-    ("Servers", &["proxy", "push", "pull", "shard"]),
+    (
+        "Security, networks and servers",
+        &["password", "url", "vault", "net", "proxy", "push", "pull", "shard"],
+    ),
     ("About umbel", &["lab", "completions", "man"]),
 ];
 

@@ -94,6 +94,8 @@ fn every_command_has_help() {
         "index build",
         "index update",
         "index which",
+        "parquet which",
+        "parquet info",
         "index info",
         "password build",
         "password add",
