@@ -7,6 +7,8 @@ use crate::error::{Error, Result};
 use crate::file::{Column, ParquetFile};
 use crate::footer::edit::{FilterPlace, with_filters};
 use crate::footer::read_bytes;
+use rayon::prelude::*;
+use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::Path;
 use umbel::file::{Placing, save_with};
@@ -58,24 +60,33 @@ impl ParquetFile {
         let failed = |doing| move |source| Error::Io { path: to.to_owned(), doing, source };
         let mut added = Vec::new();
         save_with(to, placing, |file| {
-            let mut source = self.file();
-            source.rewind().map_err(Error::io(self.path(), "read"))?;
-            // The system copies, without a buffer here.
-            let copied = io::copy(&mut source.take(self.footer_start()), file).map_err(failed("write to"))?;
-            if copied != self.footer_start() {
+            // While the system copies, without a buffer here, other threads decode.
+            let groups: Vec<usize> = (0..self.row_groups()).collect();
+            let mut batches = groups.chunks(rayon::current_num_threads());
+            let build = |batch: Option<&[usize]>| -> Result<Vec<(u64, Blocks)>> {
+                let batch = batch.unwrap_or_default().par_iter();
+                batch.map(|row_group| self.build_filter(*row_group, column, rate)).collect()
+            };
+            let (copied, first) =
+                rayon::join(|| self.copy_to(file).map_err(failed("write to")), || build(batches.next()));
+            if copied? != self.footer_start() {
                 return Err(Error::damaged(self.path(), "it has become shorter"));
             }
             let mut out = BufWriter::new(file);
-            let (mut offset, mut places) = (copied, Vec::new());
-            for row_group in 0..self.row_groups() {
-                let (values, filter) = self.build_filter(row_group, column, rate)?;
-                let blocks = filter.as_bytes();
-                let header = sbbf::write_header(blocks.len())?;
-                out.write_all(&header).and_then(|()| out.write_all(blocks)).map_err(failed("write to"))?;
-                let length = header.len() + blocks.len();
-                places.push(FilterPlace { offset, length: length as u32 });
-                added.push(AddedFilter { values, bytes: blocks.len() as u64 });
-                offset += length as u64;
+            let (mut offset, mut places, mut filters) = (self.footer_start(), Vec::new(), first?);
+            while !filters.is_empty() {
+                for (values, filter) in filters {
+                    let blocks = filter.as_bytes();
+                    let header = sbbf::write_header(blocks.len())?;
+                    out.write_all(&header)
+                        .and_then(|()| out.write_all(blocks))
+                        .map_err(failed("write to"))?;
+                    let length = header.len() + blocks.len();
+                    places.push(FilterPlace { offset, length: length as u32 });
+                    added.push(AddedFilter { values, bytes: blocks.len() as u64 });
+                    offset += length as u64;
+                }
+                filters = build(batches.next())?;
             }
             let footer = with_filters(&footer, column.index(), &places)
                 .map_err(|what| Error::damaged(self.path(), format!("in its footer, {what}")))?;
@@ -84,6 +95,13 @@ impl ParquetFile {
             out.write_all(b"PAR1").and_then(|()| out.flush()).map_err(failed("write to"))
         })?;
         Ok(added)
+    }
+
+    /// Copies everything before the footer, and returns the number of bytes.
+    fn copy_to(&self, to: &mut File) -> io::Result<u64> {
+        let mut source = self.file();
+        source.rewind()?;
+        io::copy(&mut source.take(self.footer_start()), to)
     }
 
     /// Returns the number of distinct values of a column in a row group, and the filter of them.
