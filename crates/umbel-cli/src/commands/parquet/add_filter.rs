@@ -15,7 +15,7 @@ use umbel_parquet::ParquetFile;
 /// OUT is a copy of FILE with the same bytes in the same places, and the filters behind them: pages,
 /// their index, statistics and other filters are not touched. The distinct values of each row group
 /// are counted, and a filter is as large as they need at this rate, rounded up to a power of two,
-/// which some readers require. Spark, DuckDB, pyarrow and other readers skip row groups by it.
+/// which some readers require. DuckDB and other engines skip row groups by it.
 ///
 /// The column may be of any type except truth values, and may have nulls or be nested. FILE must not
 /// have filters of this column yet.
