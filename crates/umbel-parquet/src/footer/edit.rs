@@ -160,3 +160,45 @@ impl Edit<'_> {
 pub fn put_signed(to: &mut Vec<u8>, number: i64) {
     umbel::file::fields::put_varint(to, (number << 1 ^ number >> 63) as u64);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILTER: FilterPlace = FilterPlace { offset: 100, length: 47 };
+
+    /// A footer with one row group of one column chunk, with these fields behind its description.
+    fn footer(description: &[u8], behind: &[u8]) -> Vec<u8> {
+        let chunk = [&[0x3c][..], description, behind, &[0]].concat();
+        [&[0x15, 2, 0x39, 0x1c, 0x19, 0x1c][..], &chunk, &[0, 0]].concat()
+    }
+
+    #[test]
+    fn a_filter_comes_between_the_fields_before_and_behind_it() {
+        let with = |description: &[u8]| with_filters(&footer(description, &[]), 0, &[FILTER]);
+        let placed = [0x15, 2, 0xd6, 0xc8, 1, 0x15, 0x5e];
+        assert_eq!(with(&[0x15, 2, 0]), Ok(footer(&[&placed[..], &[0]].concat(), &[])));
+        // Field 16 is behind field 1, and then behind field 15.
+        assert_eq!(with(&[0x15, 2, 0xfc, 0, 0]), Ok(footer(&[&placed[..], &[0x1c, 0, 0]].concat(), &[])));
+        // A filter that is there is replaced.
+        assert_eq!(with(&[0x15, 2, 0xd6, 2, 0x15, 4, 0]), Ok(footer(&[&placed[..], &[0]].concat(), &[])));
+        // Another column stays as it is.
+        let bytes = footer(&[0x15, 2, 0], &[]);
+        assert_eq!(with_filters(&bytes, 1, &[FILTER]), Ok(bytes));
+    }
+
+    #[test]
+    fn signed_and_encrypted_footers_are_not_edited() {
+        let encrypted = footer(&[0x15, 2, 0], &[0x5c, 0]);
+        assert_eq!(with_filters(&encrypted, 0, &[FILTER]), Err("the column is encrypted"));
+        let mut signed = footer(&[0x15, 2, 0], &[]);
+        signed.truncate(signed.len() - 1);
+        signed.extend([0x4c, 0, 0]);
+        assert!(with_filters(&signed, 0, &[FILTER]).unwrap_err().contains("signed"));
+        let bytes = footer(&[0x15, 2, 0], &[]);
+        assert!(with_filters(&bytes, 0, &[]).is_err());
+        for cut in 0..bytes.len() {
+            assert!(with_filters(&bytes[..cut], 0, &[FILTER]).is_err(), "cut at {cut}");
+        }
+    }
+}
