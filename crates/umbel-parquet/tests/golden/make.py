@@ -1,14 +1,14 @@
 """Writes the golden files: small Parquet files of pyarrow and DuckDB with filters, and the answers of these filters.
 
-    python make.py
+    python make.py [FOLDER]
 
-needs pyarrow, duckdb and xxhash. A line of NAME.answers has a column, a text, the row groups that hold its value, and
+needs pyarrow, duckdb and xxhash, and writes beside itself or into FOLDER. A line of NAME.answers has a column, a text, the row groups that hold its value, and
 those whose filter has it, computed here from the documentation of the format.
 """
-import datetime, decimal, os, struct, uuid
+import datetime, decimal, os, struct, sys, uuid
 import duckdb, pyarrow as pa, pyarrow.parquet as pq, xxhash
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
 SALT = (0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31)
 DAY, NOON, UTC = datetime.date(1970, 1, 1), datetime.datetime(2024, 2, 29, 12), datetime.timezone.utc
 EPOCH = datetime.datetime(1970, 1, 1)
