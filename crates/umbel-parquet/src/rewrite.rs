@@ -129,7 +129,7 @@ impl ParquetFile {
 }
 
 /// The number of hashes from which on repeated ones are removed.
-const MIN_HASHES: usize = 1 << 16;
+const MIN_HASHES: usize = 1 << 20;
 
 /// The largest number of blocks that all readers accept: 128 MiB.
 const MAX_BLOCKS: u64 = (128 << 20) / BLOCK_BYTES as u64;
