@@ -264,6 +264,7 @@ mod tests {
             headings::FILTER,
             headings::KINDS,
             headings::MULTISETS,
+            headings::FOREIGN,
             headings::KEYS,
             headings::SEARCH,
             headings::INPUT,

@@ -22,7 +22,7 @@ use umbel_parquet::ParquetFile;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel parquet add-filter -c customer orders.parquet -o orders2.parquet
-  umbel parquet add-filter -c tags.list.element -p 0.1% in.parquet -o out.parquet")]
+  umbel parquet add-filter -c tags.list.element -p 0.1% in.parquet -o out.pq")]
 pub struct Args {
     /// Parquet file to read
     #[arg(value_name = "FILE")]
