@@ -202,7 +202,7 @@ impl<'a> Builder<'a> {
     /// Adds the files under a root, and reads those that have changed.
     fn add_root(&mut self, root: u32, tables: Option<&dyn ColumnReader>, options: &Options) -> Result<()> {
         let path = match self.old {
-            Some(old) => old.resolve(root),
+            Some(old) => old.root_path(root),
             None => self.catalog.roots[root as usize].given.clone(),
         };
         // A disk that is not mounted must not empty the index.

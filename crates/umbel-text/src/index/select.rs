@@ -180,7 +180,7 @@ impl Index {
     pub fn select(&self, query: &Query) -> Result<Selection> {
         // One thread reads the index while the others examine the files.
         let look = |number| {
-            let path = self.resolve(number);
+            let path = self.root_path(number);
             let walked = walk(&path, identity(self.path()));
             (path, walked)
         };
@@ -236,7 +236,11 @@ impl Index {
 
     /// Returns the path of a root: its original path, or the path beside the index if both were
     /// moved together.
-    pub(super) fn resolve(&self, root: u32) -> PathBuf {
+    ///
+    /// # Panics
+    ///
+    /// Panics if there are fewer [`roots`](Index::roots).
+    pub fn root_path(&self, root: u32) -> PathBuf {
         let absolute = &self.catalog.roots[root as usize].absolute;
         match self.sibling(root) {
             Some(sibling) if !absolute.exists() && sibling.exists() => sibling,

@@ -10,9 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel_parquet::index::Tables;
-use umbel_text::index::{self, BuildSummary, Column, Index, Options, Root};
+use umbel_text::index::{self, BuildSummary, Column, Index, Options};
 
-/// Index a column of Parquet files, to find those that may hold a value without opening them.
+/// Index a column of Parquet files, to search them without opening any.
 ///
 /// INDEX gets a small filter of the values in each file, whether or not the file has filters of its
 /// own. `umbel parquet which INDEX VALUE` then only looks at the size, the inode and the times of
@@ -103,7 +103,7 @@ impl Args {
         let same = column.name == self.column
             && self.rate.is_none_or(|rate| rate == column.rate)
             && roots.len() == self.roots.len()
-            && roots.iter().zip(&self.roots).all(|(root, given)| is_same(root, given));
+            && (0..).zip(&self.roots).all(|(root, given)| is_same(&index.root_path(root), given));
         if same {
             return Ok(());
         }
@@ -119,8 +119,8 @@ impl Args {
 }
 
 /// Returns whether a directory is the one that an index was made of.
-fn is_same(root: &Root, given: &Path) -> bool {
+fn is_same(root: &Path, given: &Path) -> bool {
     let resolved = |path: &Path| fs::canonicalize(path).ok();
-    std::path::absolute(given).is_ok_and(|given| given == root.absolute)
-        || resolved(given).is_some_and(|given| Some(given) == resolved(&root.absolute))
+    std::path::absolute(given).is_ok_and(|given| given == root)
+        || resolved(given).is_some_and(|given| Some(given) == resolved(root))
 }
