@@ -355,7 +355,7 @@ fn damaged_files_of_a_store_are_named_and_the_others_searched() {
         for (number, why) in
             [(11, "truncated"), (12, "truncated"), (13, "truncated"), (14, "damaged"), (15, "version 3")]
                 .into_iter()
-                .chain([(16, "not an epoch"), (17, "not a regular file"), (18, "not a regular file")])
+                .chain([(16, "not an epoch"), (17, "is a directory"), (18, "not a regular file")])
         {
             let name = format!("000000{number}.epoch");
             let line = answer.stderr.lines().find(|line| line.contains(&name)).unwrap_or_default();
