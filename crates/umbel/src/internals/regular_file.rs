@@ -27,9 +27,14 @@ pub fn open(path: &Path) -> io::Result<File> {
 pub fn check(metadata: &Metadata) -> io::Result<()> {
     match metadata {
         metadata if metadata.is_file() => Ok(()),
-        metadata if metadata.is_dir() => Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory")),
+        metadata if metadata.is_dir() => Err(is_a_directory()),
         _ => Err(io::Error::other("it is not a regular file")),
     }
+}
+
+/// Returns the error for a directory in the place of a file.
+pub(super) fn is_a_directory() -> io::Error {
+    io::Error::new(ErrorKind::IsADirectory, "it is a directory")
 }
 
 /// Opens a folder, to lock or flush it. If the path is a pipe, locking it is useless but harmless.

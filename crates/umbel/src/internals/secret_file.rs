@@ -1,7 +1,7 @@
 //! Reads files with secrets, which may be pipes, as in `--key-file <(pass show key)`, but not for
 //! ever: a pipe has to bring its secret in time.
 
-use super::regular_file::open_without_waiting;
+use super::regular_file::{is_a_directory, open_without_waiting};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -30,10 +30,13 @@ impl SecretFile {
     ///
     /// # Errors
     ///
-    /// Returns the system's error.
+    /// Returns the system's error, or one for a directory.
     pub fn open(path: &Path) -> io::Result<SecretFile> {
         let file = open_without_waiting(OpenOptions::new().read(true), path)?;
         let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(is_a_directory());
+        }
         let has_writer = !metadata.file_type().is_fifo();
         Ok(SecretFile { file, metadata, opened: Instant::now(), has_writer })
     }
