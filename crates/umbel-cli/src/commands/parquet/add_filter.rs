@@ -21,8 +21,8 @@ use umbel_parquet::ParquetFile;
 /// have filters of this column yet.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  umbel parquet add-filter -c customer orders.parquet -o orders2.parquet
-  umbel parquet add-filter -c tags.list.element -p 0.1% in.parquet -o out.pq")]
+  umbel parquet add-filter -c country orders.parquet -o new.parquet
+  umbel parquet add-filter -c who.years -p 0.1% people.parquet -o new.parquet")]
 pub struct Args {
     /// Parquet file to read
     #[arg(value_name = "FILE")]

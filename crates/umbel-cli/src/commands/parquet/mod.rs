@@ -20,7 +20,7 @@ use std::process::ExitCode;
 #[command(after_help = "Examples:
   umbel parquet which -c customer 1042 orders/*.parquet
   umbel parquet info orders/*.parquet
-  umbel parquet add-filter -c customer old.parquet -o new.parquet
+  umbel parquet add-filter -c country orders.parquet -o new.parquet
   umbel parquet index -c customer orders -o customer.idx")]
 pub struct Args {
     #[command(subcommand)]

@@ -34,8 +34,8 @@ use umbel_parquet::Found;
        umbel parquet which INDEX VALUE",
     after_help = "Examples:
   umbel parquet which -c customer 1042 orders/*.parquet
-  umbel parquet which -c paid.at 2024-02-29T12:00 orders/*.parquet
-  umbel parquet which -c id --values ids.txt --json orders/*.parquet
+  umbel parquet which -c placed 2024-02-29T12:00 orders/*.parquet
+  umbel parquet which -c customer --values ids.txt --json orders/*.parquet
   umbel parquet which customer.idx 1042"
 )]
 pub struct Args {
