@@ -1,8 +1,10 @@
 //! The examples in the help of every command run without an error.
 
 use crate::captures::{pcap, udp};
+use crate::pages::copy_orders;
 use crate::shell::{Answer, Process, Shell, gzip};
 use std::fs;
+use std::path::Path;
 use umbel_net::capture::Link;
 
 /// Creates the files that the examples use.
@@ -34,6 +36,11 @@ fn fixtures() -> Shell {
     }
     shell.write("capture.pcap", &capture);
     shell.write("sentence.txt", &sentence[20..320]);
+    copy_orders(&shell);
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../umbel-parquet/tests/golden");
+    for (from, to) in [("orders/2024-01.parquet", "orders.parquet"), ("nested.parquet", "people.parquet")] {
+        fs::copy(golden.join(from), shell.path(to)).expect("a small file");
+    }
     sh(&shell, SETUP).code(0);
     shell
 }

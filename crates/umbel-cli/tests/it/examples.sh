@@ -78,3 +78,4 @@ for copy in r1 in out attack all; do cp capture.pcap $copy.pcap; done
 printf 'R1 R2\nR2 R3\nR3 R4\nNAT R1\n' | tee net > net.txt
 for router in R1 R2 R3 R4; do umbel net trace record --router $router -o spie r1.pcap; done
 mkdir -p home/.local/share/bash-completion/completions home/.config/fish/completions
+printf '2137\n2400\n' > ids.txt

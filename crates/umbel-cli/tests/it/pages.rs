@@ -64,6 +64,16 @@ fn printed(shell: &Shell, line: &str) -> String {
     String::from_utf8_lossy(&Process::start(&mut command).finish().stdout).into_owned()
 }
 
+/// Copies the Parquet files of the guide into the folder `orders`.
+pub fn copy_orders(shell: &Shell) {
+    let orders = root().join("crates/umbel-parquet/tests/golden/orders");
+    fs::create_dir(shell.path("orders")).expect("an empty folder");
+    for file in fs::read_dir(orders).expect("the files of the guide to Parquet") {
+        let file = file.expect("an entry");
+        fs::copy(file.path(), shell.path("orders").join(file.file_name())).expect("a small file");
+    }
+}
+
 /// Runs the sessions of a page in a fresh folder, compares their output with the page, and returns
 /// the number of commands. A page is one story: its sessions share the folder.
 fn play(name: &str, text: &str) -> usize {
@@ -77,12 +87,7 @@ fn play(name: &str, text: &str) -> usize {
     fs::copy(words::list("wamerican", "american-english"), shell.path("words")).expect("a word list");
     let capture = "usr/lib/python3/dist-packages/pathspider/tests/data/real.pcap";
     fs::copy(debian::unpacked("pathspider", capture), shell.path("real.pcap")).expect("a capture");
-    let orders = root().join("crates/umbel-parquet/tests/golden/orders");
-    fs::create_dir(shell.path("orders")).expect("an empty folder");
-    for file in fs::read_dir(orders).expect("the files of the guide to Parquet") {
-        let file = file.expect("an entry");
-        fs::copy(file.path(), shell.path("orders").join(file.file_name())).expect("a small file");
-    }
+    copy_orders(&shell);
     let mut commands = 0;
     for session in sessions {
         let mut lines = session.into_iter().peekable();
