@@ -101,16 +101,18 @@ for _ in 1 2 3; do
 done
 
 # The first large packet of B is lost, and those of A and B arrive in two parts. Wait for all of them,
-# and until the captures do not grow any more.
+# and until the captures do not grow any more: a capture that is stopped loses what it has not read, and
+# on a busy machine it may read nothing for a while.
 arrived() { tcpdump -nr "$folder/V-in.pcap" 'ip proto 17 or (ip6 and udp)' 2>/dev/null | wc -l; }
 for _ in $(seq 100); do
   [ "$(arrived)" -ge 31 ] && break
   sleep 0.1
 done
-before=""
+before="" same=0
 for _ in $(seq 50); do
+  [ "$same" -lt 5 ] || break
   now=$(cat "$folder"/*.pcap | wc -c)
-  [ "$now" = "$before" ] && break
+  if [ "$now" = "$before" ]; then same=$((same + 1)); else same=0; fi
   before=$now
   sleep 0.4
 done

@@ -30,13 +30,10 @@ impl SecretFile {
     ///
     /// # Errors
     ///
-    /// Returns the system's error, or one for a directory.
+    /// Returns the system's error. That the path leads to a directory is an error of reading.
     pub fn open(path: &Path) -> io::Result<SecretFile> {
         let file = open_without_waiting(OpenOptions::new().read(true), path)?;
         let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            return Err(is_a_directory());
-        }
         let has_writer = !metadata.file_type().is_fifo();
         Ok(SecretFile { file, metadata, opened: Instant::now(), has_writer })
     }
@@ -69,6 +66,9 @@ impl SecretFile {
 
 impl Read for SecretFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.metadata.is_dir() {
+            return Err(is_a_directory());
+        }
         loop {
             match self.file.read(buffer) {
                 // Nobody has opened the pipe for writing, or its writer has closed it.
