@@ -1,7 +1,7 @@
 //! The shard of a key, and the keys of each shard of a batch.
 
+use crate::Digest;
 use crate::hash::reduce;
-use crate::{Digest, TILE};
 
 /// "shards" as a little-endian number. The salt makes the choice of a shard independent of the
 /// positions in it.
@@ -55,8 +55,8 @@ impl Router {
             // For now the place of the shard's next digest, and its end once all are in place.
             start += std::mem::replace(end, start);
         }
-        self.sorted.resize(digests.len().max(TILE), Digest::default());
-        self.positions.resize(self.sorted.len(), 0);
+        self.sorted.resize(digests.len(), Digest::default());
+        self.positions.resize(digests.len(), 0);
         for (position, (digest, shard)) in digests.iter().zip(&self.targets).enumerate() {
             let place = &mut self.ends[*shard as usize];
             self.sorted[*place] = *digest;
