@@ -181,7 +181,7 @@ fn the_values_of_a_column_are_keys() {
     let expected: String =
         (0..300).map(|i| i % 11).filter(|i| [3, 10].contains(i)).map(|i| format!("d{i}\n")).collect();
     assert_eq!(printed.text(), expected);
-    // Numbers and days are the texts that `which` reads; nulls are no keys.
+    // Numbers and days are the texts that `which` reads; nulls are skipped.
     shell.build("days.umbel", "", "1915-03-31\n2024-02-29\n");
     assert_eq!(shell.run("check --parquet day days.umbel lake/types.parquet").ok().text(), "1915-03-31\n");
     shell.build("numbers.umbel", "", "1000000000000\n0\n");

@@ -30,7 +30,7 @@ pub fn time(text: &str, clock: Clock) -> Result<Vec<u8>, String> {
 }
 
 /// Reads a timestamp. In a column of instants, a text without a zone is in UTC; in a column of local
-/// times, which are no instants, a zone has no meaning.
+/// times, a zone has no meaning.
 pub fn timestamp(text: &str, clock: Clock) -> Result<Vec<u8>, String> {
     let Instant { days, seconds, nanos, has_zone } = instant(text)?;
     if has_zone && !clock.utc {

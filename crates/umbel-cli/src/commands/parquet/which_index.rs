@@ -27,7 +27,7 @@ pub fn run(path: &Path, texts: &[Vec<u8>], json: bool, null: bool) -> Result<Exi
     let queries = queries.with_context(|| format!("cannot search {}", path.display()))?;
     let mut out = Out::new(false)?;
     let (mut any, mut failed, mut changed) = (false, Vec::new(), BTreeSet::new());
-    // Values are told apart only in JSON.
+    // Only JSON distinguishes the values.
     let queries: Vec<(&[u8], Query)> = match json {
         true => texts.iter().map(Vec::as_slice).zip(queries).collect(),
         false => vec![(&[], Query::any_of(queries))],
