@@ -18,7 +18,7 @@ use crate::internals::regular_file;
 use crate::{Error, HashId, Kind, Result};
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -62,9 +62,10 @@ impl Manifest {
     ///
     /// If it cannot be read, or is not valid or damaged.
     pub fn load(folder: impl AsRef<Path>) -> Result<Manifest> {
-        let path = &folder.as_ref().join(MANIFEST);
+        let folder = folder.as_ref();
+        let path = &folder.join(MANIFEST);
         let failed = |doing| move |source| Error::io(path, doing, source);
-        let file = regular_file::open(path).map_err(failed("open"))?;
+        let file = regular_file::open(path).map_err(explain_missing(folder)).map_err(failed("open"))?;
         let mut bytes = Vec::new();
         file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed("read"))?;
         Manifest::decode(&bytes).map_err(|problem| Error::from(problem).at(path))
@@ -76,12 +77,19 @@ impl Manifest {
         file::save_bytes(folder.join(MANIFEST), self.encode().as_bytes(), once).map(drop)
     }
 
-    /// Fails if the folder has a manifest already.
-    pub(super) fn refuse_existing(folder: &Path) -> Result<()> {
-        let path = &folder.join(MANIFEST);
+    /// Fails if the folder has a manifest already. Builders check that before they start.
+    ///
+    /// # Errors
+    ///
+    /// If it has one, or that cannot be found out.
+    pub fn refuse_existing(folder: impl AsRef<Path>) -> Result<()> {
+        let path = &folder.as_ref().join(MANIFEST);
         match fs::symlink_metadata(path) {
-            Ok(_) => Err(Error::io(path, "create", io::ErrorKind::AlreadyExists.into())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Ok(_) => {
+                let why = "the folder is a filter already: name another one, or remove it first";
+                Err(Error::io(path, "create", io::Error::new(ErrorKind::AlreadyExists, why)))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => Err(Error::io(path, "find", error)),
         }
     }
@@ -167,6 +175,18 @@ impl Manifest {
         });
         let sums = sums.collect::<Option<_>>()?;
         Some(Manifest { kind, capacity, rate, hash, sums })
+    }
+}
+
+/// Explains the error if a folder exists and has no manifest.
+fn explain_missing(folder: &Path) -> impl Fn(io::Error) -> io::Error {
+    move |error| match error.kind() {
+        ErrorKind::NotFound if folder.is_dir() => {
+            let why = "there is none, so the folder is not a filter in shards, or it was not built to the end: \
+                       the manifest is written last; build the filter again";
+            io::Error::new(ErrorKind::NotFound, why)
+        }
+        _ => error,
     }
 }
 

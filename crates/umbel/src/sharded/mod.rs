@@ -52,7 +52,7 @@ use crate::file::{self, FormatError, Mapped};
 use crate::hash::KeyRing;
 use crate::key::Hashed;
 use crate::tile::{self, ones};
-use crate::{Answers, Batch, Digest, Error, Hasher, Key, Result, TILE};
+use crate::{Answers, Batch, Digest, Error, Hasher, Key, Result, Stats, TILE};
 use route::Router;
 use std::path::{Path, PathBuf};
 
@@ -173,6 +173,31 @@ impl Sharded {
     pub fn inserted(&self) -> Option<u64> {
         let add = |total: u64, shard: &Mapped| Some(total.saturating_add(shard.info().inserted?));
         self.shards.iter().try_fold(0, add)
+    }
+
+    /// Measures all shards together; [`Stats::rate_now`] is the mean of their rates. Reads and
+    /// verifies every shard.
+    ///
+    /// # Errors
+    ///
+    /// If a shard is damaged.
+    pub fn stats(&self) -> Result<Stats> {
+        let shard_stats = |shard: &Mapped| shard.verified().map(|stored| stored.stats());
+        let shards = self.shards.iter().map(shard_stats).collect::<Result<Vec<Stats>>>()?;
+        let sum = |value: fn(&Stats) -> u64| shards.iter().map(value).sum();
+        let first = shards.first().ok_or_else(|| FormatError::invalid("it lists no shards"))?;
+        Ok(Stats {
+            cells: sum(|shard| shard.cells),
+            used_cells: sum(|shard| shard.used_cells),
+            bits: sum(|shard| shard.bits),
+            bytes: sum(|shard| shard.bytes),
+            capacity: Some(self.manifest.capacity()),
+            rate_target: Some(self.manifest.rate()),
+            inserted: self.inserted(),
+            estimate: shards.iter().map(|shard| shard.estimate).sum(),
+            rate_now: shards.iter().map(|shard| shard.rate_now).sum::<f64>() / shards.len() as f64,
+            ..first.clone()
+        })
     }
 
     /// Returns whether all files are still at least as long as they were; see

@@ -58,6 +58,13 @@ fn every_key_is_a_member_and_the_rate_is_kept() {
             assert_eq!(filter.contains(stranger).unwrap(), answers.get(i).unwrap(), "{kind}: {stranger}");
         }
         assert_eq!((filter.inserted(), filter.is_whole()), (Some(KEYS), true));
+        let stats = filter.stats().unwrap();
+        assert!((stats.rate_now / expected - 1.0).abs() < 1e-12, "{kind}: {}", stats.rate_now);
+        assert_eq!((stats.capacity, stats.rate_target, stats.inserted), (Some(KEYS), Some(0.01), Some(KEYS)));
+        let (keys, estimate) = (KEYS as f64, stats.estimate.estimate().unwrap());
+        assert!((estimate.value - keys).abs() < 5.0 * estimate.standard_error, "{kind}: {estimate}");
+        let cells: u64 = filter.shards().iter().map(|shard| shard.verified().unwrap().stats().cells).sum();
+        assert_eq!(stats.cells, cells, "{kind}");
     }
 }
 
@@ -145,12 +152,16 @@ fn a_folder_without_a_manifest_is_not_a_filter() {
     // Another build does not replace it, and its shards are untouched.
     let before = contents(&path);
     let empty = ShardedBuilder::new(plan(Kind::Standard, Hasher::fast(0))).unwrap();
-    assert!(empty.save(&path).is_err());
+    let error = empty.save(&path).unwrap_err();
+    assert!(format!("{error:#}").contains("already"), "{error:#}");
     assert!(contents(&path) == before);
 
     fs::remove_file(&manifest).unwrap();
     let error = Sharded::open(&path).unwrap_err();
     assert!(error.to_string().contains(&manifest.display().to_string()), "{error}");
+    assert!(format!("{error:#}").contains("written last; build the filter again"), "{error:#}");
+    let error = Sharded::open(folder.path().join("nowhere")).unwrap_err();
+    assert!(!format!("{error:#}").contains("written last"), "{error:#}");
     // What an interrupted build left is completed by the next one.
     empty.save(&path).unwrap();
     assert_eq!(Sharded::open(&path).unwrap().inserted(), Some(0));
