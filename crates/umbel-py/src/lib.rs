@@ -37,5 +37,6 @@ fn _umbel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(classes::open, module)?)?;
     module.add_function(wrap_pyfunction!(classes::plan, module)?)?;
     module.add_function(wrap_pyfunction!(classes::restore, module)?)?;
-    module.add_function(wrap_pyfunction!(classes::restore_foreign, module)?)
+    module.add_function(wrap_pyfunction!(classes::restore_foreign, module)?)?;
+    module.add_function(wrap_pyfunction!(classes::restore_sharded, module)?)
 }

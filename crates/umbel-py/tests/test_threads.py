@@ -79,10 +79,9 @@ def test_an_iterator_may_use_the_filter_that_it_is_fed_into():
     assert all(f.contains_many([*range(100), *(f"{w} {i}" for i in range(100) for w in ("inner", "outer"))]))
 
 
-def test_python_runs_on_while_a_batch_is_worked_on():
-    np = library("numpy")
-    column, ticks, done = np.arange(20_000_000, dtype="u8"), [], threading.Event()
-    f = Bloom(20_000_000, 0.01)
+def ticks_during(work):
+    """The number of times that another thread ran Python code during some work."""
+    ticks, done = [], threading.Event()
 
     def tick():
         while not done.wait(0.001):
@@ -91,11 +90,20 @@ def test_python_runs_on_while_a_batch_is_worked_on():
     thread = threading.Thread(target=tick)
     thread.start()
     start = time.perf_counter()
-    f.update(column)
+    work()
     end = time.perf_counter()
     done.set()
     thread.join()
-    assert sum(start < tick < end for tick in ticks) >= 5
+    return sum(start < tick < end for tick in ticks)
+
+
+def test_python_runs_on_while_a_batch_is_worked_on(tmp_path):
+    np = library("numpy")
+    column = np.arange(20_000_000, dtype="u8")
+    f = Bloom(20_000_000, 0.01)
+    assert ticks_during(lambda: f.update(column)) >= 5
+    shards = umbel.Sharded.build(np.arange(1000), 5_000_000, 0.01, 16, tmp_path / "f")
+    assert ticks_during(lambda: shards.contains_many(column)) >= 5
 
 
 def test_lookups_in_a_filter_run_at_the_same_time():

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from os import PathLike
+from pathlib import Path
 from typing import (
     Any,
     Final,
@@ -30,6 +31,7 @@ __all__ = [
     "Structure",
     "Filter",
     "Foreign",
+    "Sharded",
     "Bloom",
     "Cuckoo",
     "Counting",
@@ -49,6 +51,7 @@ __all__ = [
     "plan",
     "_restore",
     "_restore_foreign",
+    "_restore_sharded",
 ]
 
 _T = TypeVar("_T")
@@ -74,6 +77,8 @@ _SetKind: TypeAlias = Literal[
     "aging",
     "fuse",
 ]
+
+_ShardKind: TypeAlias = Literal["blocked", "standard", "partitioned"]
 
 # The formats and the funnels of other libraries.
 _Format: TypeAlias = Literal[
@@ -155,6 +160,10 @@ class _Stats(TypedDict):
     stuck_cells: NotRequired[float]
     values: NotRequired[float]  # type: ignore[misc,unused-ignore]
     width: NotRequired[float]
+
+@type_check_only
+class _ShardedStats(_Stats):
+    shards: int
 
 @type_check_only
 class _Probe(TypedDict):
@@ -365,6 +374,54 @@ class Foreign:
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: object, /) -> Self: ...
     def __reduce__(self) -> tuple[Callable[..., Foreign], tuple[object, ...]]: ...
+
+@final
+class Sharded:
+    @staticmethod
+    def build(
+        items: _Items,
+        expected_items: int,
+        false_positive_rate: float,
+        shards: int,
+        path: _Path,
+        *,
+        kind: _ShardKind = "blocked",
+        hash: _Hash | None = None,
+        secret: _Secret | None = None,
+        seed: int = 0,
+        embed_secret: bool = False,
+        key: _Key | None = None,
+    ) -> Sharded: ...
+    @property
+    def shards(self) -> int: ...
+    @property
+    def path(self) -> Path: ...
+    @property
+    def kind(self) -> _ShardKind: ...
+    @property
+    def hash(self) -> _Hash: ...
+    @property
+    def expected_items(self) -> int: ...
+    @property
+    def false_positive_rate(self) -> float: ...
+    @property
+    def inserted(self) -> int | None: ...
+    @property
+    def approx_items(self) -> float: ...
+    @property
+    def read_only(self) -> bool: ...
+    # It is opened for lookups only.
+    def add(self, item: _Item, /) -> NoReturn: ...
+    def update(self, *others: _Items) -> NoReturn: ...
+    def __contains__(self, item: _Item, /) -> bool: ...
+    @overload
+    def contains_many(self, items: _Arrow) -> Mask: ...
+    @overload
+    def contains_many(self, items: _Array) -> NDArray[bool_]: ...
+    @overload
+    def contains_many(self, items: Iterable[_Item] | Buffer) -> list[bool]: ...
+    def stats(self) -> _ShardedStats: ...
+    def __reduce__(self) -> tuple[Callable[..., Sharded], tuple[object, ...]]: ...
 
 @final
 class Bloom(Filter):
@@ -678,3 +735,4 @@ def _restore(data: bytes, key: _Key | None) -> Structure: ...
 def _restore_foreign(
     data: bytes, format: _Format, funnel: _Funnel | None
 ) -> Foreign: ...
+def _restore_sharded(path: _Path, key: _Key | None) -> Sharded: ...

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from . import Filter, Foreign
+from . import Filter, Foreign, Sharded
 
 __all__ = ["UmbelExpr", "isin"]
 
 
-def isin(expr: pl.Expr, filter: Filter | Foreign) -> pl.Expr:
+def isin(expr: pl.Expr, filter: Filter | Foreign | Sharded) -> pl.Expr:
     """Returns an expression that looks up each value of a column in a filter.
 
     The same as `expr.umbel.isin(filter)`, for programs whose type checker does not know the
@@ -37,7 +37,7 @@ def isin(expr: pl.Expr, filter: Filter | Foreign) -> pl.Expr:
     >>> numbers.select(umbel.polars.isin(pl.col("id"), f))["id"].to_list()
     [True, True, False]
     """
-    if not isinstance(filter, (Filter, Foreign)):
+    if not isinstance(filter, (Filter, Foreign, Sharded)):
         raise TypeError(
             "isin() takes a filter of umbel, such as umbel.Bloom, not "
             f"{type(filter).__name__}: for a list of values, use is_in() of polars"
@@ -56,7 +56,7 @@ class UmbelExpr:
     def __init__(self, expr: pl.Expr) -> None:
         self._expr = expr
 
-    def isin(self, filter: Filter | Foreign) -> pl.Expr:
+    def isin(self, filter: Filter | Foreign | Sharded) -> pl.Expr:
         """Returns an expression that looks up each value of the column in a filter.
 
         Its values are Booleans, true where the filter may have the value; null stays null. The column

@@ -1,6 +1,7 @@
 //! `Filter`: sets of every kind.
 
 use super::leaf;
+use super::lookup::Lookup;
 use super::structure::Structure;
 use crate::answers::{Collected, collect};
 use crate::errors::{Exception, raise, too_many_rows};
@@ -25,7 +26,7 @@ pub struct Filter;
 /// A batch of at least this many keys is processed while other threads run Python code. Detaching
 /// from the interpreter and attaching again costs as much as a few keys, but another thread may keep
 /// the interpreter for its turn of 5 ms.
-const DETACH_FROM: usize = CHUNK / 2;
+pub const DETACH_FROM: usize = CHUNK / 2;
 
 impl Filter {
     /// `item in set`.
@@ -166,19 +167,6 @@ struct Insertion<'a>(&'a mut AnyFilter);
 impl Work for Insertion<'_> {
     fn run<B: Batch + ?Sized>(&mut self, keys: &B) -> umbel::Result<()> {
         self.0.insert_batch(keys)
-    }
-}
-
-/// Looks up the keys of a column in a set.
-struct Lookup<'a> {
-    storage: &'a Storage,
-    answers: &'a mut Collected,
-}
-
-impl Work for Lookup<'_> {
-    fn run<B: Batch + ?Sized>(&mut self, keys: &B) -> umbel::Result<()> {
-        self.answers.push(&self.storage.contains_batch(keys)?);
-        Ok(())
     }
 }
 
@@ -532,7 +520,7 @@ fn contains_columns(
         answers.reserve(column.len())?;
         let (rows, answered, guard) = (&column, &mut *answers, set.storage.read(py));
         let looked_up = py.detach(move || {
-            rows.for_each_batch(&set.hasher, &mut Lookup { storage: &guard, answers: answered })
+            rows.for_each_batch(&set.hasher, &mut Lookup { set: &*guard, answers: answered })
         });
         looked_up.map_err(raise)?;
         answers.push_nulls(column.len(), column.nulls());

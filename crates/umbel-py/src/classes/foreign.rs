@@ -1,6 +1,7 @@
 //! `Foreign`: filters of other libraries.
 
 use super::kinds::{Items, number};
+use super::lookup::Lookup;
 use super::structure::{LOADING, SAVING, bytes_of, contents_of, path_of, write_all};
 use crate::answers::{Collected, collect};
 use crate::errors::{Exception, bad_parameter, raise};
@@ -125,19 +126,6 @@ impl Work for Insertion<'_> {
     }
 }
 
-/// A lookup in a filter.
-struct Lookup<'a> {
-    filter: &'a ForeignFilter,
-    answers: &'a mut Collected,
-}
-
-impl Work for Lookup<'_> {
-    fn run<B: Batch + ?Sized>(&mut self, keys: &B) -> umbel::Result<()> {
-        self.answers.push(&self.filter.contains_batch(keys)?);
-        Ok(())
-    }
-}
-
 impl Foreign {
     /// Returns the Python object, unless parameters were passed that only files of umbel have.
     pub fn opened<'py>(
@@ -197,7 +185,7 @@ impl Foreign {
             answers.reserve(column.len())?;
             let (rows, answered, guard) = (&column, &mut *answers, self.filter.read(py));
             let looked_up = py.detach(move || {
-                let mut lookup = Lookup { filter: &guard, answers: answered };
+                let mut lookup = Lookup { set: &*guard, answers: answered };
                 rows.for_each_foreign_batch(encoding, false, &mut lookup)
             });
             looked_up.map_err(raise)?;

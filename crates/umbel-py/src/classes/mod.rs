@@ -6,6 +6,7 @@
 //!     Bloom  Cuckoo  Counting  Quotient  Scalable  Aging  Fuse
 //!   Map  Count  Distinct  CountMin  TopK  Frequent
 //! Foreign                       filters of other libraries, which have none of this in common
+//! Sharded                       filters in folders of files, for lookups only
 //! ```
 //!
 //! `Structure` holds all data; the classes below add methods and constructors. The classes that
@@ -15,7 +16,9 @@ mod filter;
 mod foreign;
 mod kinds;
 mod leaf;
+mod lookup;
 mod map;
+mod sharded;
 mod sketches;
 mod structure;
 
@@ -23,6 +26,8 @@ pub use filter::Filter;
 use foreign::Foreign;
 pub use foreign::restore_foreign;
 pub use kinds::plan;
+use sharded::Sharded;
+pub use sharded::restore_sharded;
 pub use structure::{Structure, load, open, path_of, restore};
 
 use pyo3::prelude::*;
@@ -32,5 +37,6 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Structure>()?;
     module.add_class::<Filter>()?;
     module.add_class::<Foreign>()?;
+    module.add_class::<Sharded>()?;
     leaf::add_to(module)
 }

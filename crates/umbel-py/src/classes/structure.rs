@@ -2,7 +2,8 @@
 
 use super::foreign::{self, Reading};
 use super::leaf;
-use crate::errors::{Exception, raise};
+use super::sharded::Sharded;
+use crate::errors::{Exception, file_error, raise};
 use crate::keys::Encoder;
 use crate::secret;
 use crate::shared::Shared;
@@ -14,11 +15,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PySlice, PyTuple, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 use std::borrow::Cow;
+use std::io;
 use std::path::PathBuf;
 use umbel::any::Stored;
 use umbel::file::{self, Loaded, Meta, Options};
 use umbel::hash::{KeyRing, Strength};
 use umbel::kind::Category;
+use umbel::sharded::MANIFEST;
 use umbel::{Hasher, Stats};
 
 /// Anything that an umbel file can hold: the base class of all filters, maps, counts and sketches.
@@ -276,29 +279,7 @@ impl Structure {
     /// ('blocked', 1262592, 0, 0.0)
     #[pyo3(name = "stats")]
     fn stats_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.stats(py)?;
-        let dict = PyDict::new(py);
-        dict.set_item("kind", stats.kind.to_string())?;
-        dict.set_item("holds", stats.kind.category().to_string())?;
-        dict.set_item("cells", stats.cells)?;
-        dict.set_item("hashes", stats.hashes)?;
-        dict.set_item("bits", stats.bits)?;
-        dict.set_item("bytes", stats.bytes)?;
-        dict.set_item("capacity", stats.capacity)?;
-        dict.set_item("count", stats.inserted)?;
-        // The bits of a multiset do not count keys.
-        let estimate = stats.estimate.estimate().filter(|_| stats.kind.category() != Category::Multiset);
-        dict.set_item("estimated_count", estimate.map(|estimate| estimate.value))?;
-        dict.set_item("estimated_count_error", estimate.map(|estimate| estimate.standard_error))?;
-        dict.set_item("fill", if stats.cells == 0 { 0.0 } else { stats.fill() })?;
-        dict.set_item("fpr_target", stats.rate_target)?;
-        dict.set_item("fpr_now", stats.rate_now)?;
-        dict.set_item("hash", self.hash())?;
-        dict.set_item("public_hash", self.hasher.id().strength == Strength::Fast)?;
-        for (name, value) in &stats.details {
-            dict.set_item(name.replace(' ', "_"), value)?;
-        }
-        Ok(dict)
+        stats_dict(py, &self.stats(py)?, self.hasher.id().strength)
     }
 
     /// Lets the garbage collector find a `key` that refers back to this object.
@@ -331,6 +312,32 @@ impl Structure {
         }
         Ok(text + ">")
     }
+}
+
+/// Returns measurements as a dict with the names that `umbel info --json` uses.
+pub fn stats_dict<'py>(py: Python<'py>, stats: &Stats, hash: Strength) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("kind", stats.kind.to_string())?;
+    dict.set_item("holds", stats.kind.category().to_string())?;
+    dict.set_item("cells", stats.cells)?;
+    dict.set_item("hashes", stats.hashes)?;
+    dict.set_item("bits", stats.bits)?;
+    dict.set_item("bytes", stats.bytes)?;
+    dict.set_item("capacity", stats.capacity)?;
+    dict.set_item("count", stats.inserted)?;
+    // The bits of a multiset do not count keys.
+    let estimate = stats.estimate.estimate().filter(|_| stats.kind.category() != Category::Multiset);
+    dict.set_item("estimated_count", estimate.map(|estimate| estimate.value))?;
+    dict.set_item("estimated_count_error", estimate.map(|estimate| estimate.standard_error))?;
+    dict.set_item("fill", if stats.cells == 0 { 0.0 } else { stats.fill() })?;
+    dict.set_item("fpr_target", stats.rate_target)?;
+    dict.set_item("fpr_now", stats.rate_now)?;
+    dict.set_item("hash", hash.to_string())?;
+    dict.set_item("public_hash", hash == Strength::Fast)?;
+    for (name, value) in &stats.details {
+        dict.set_item(name.replace(' ', "_"), value)?;
+    }
+    Ok(dict)
 }
 
 /// Fails unless a loaded object is of the class whose `load` was called.
@@ -381,6 +388,11 @@ pub fn load<'py>(
     let path = path_of(file, LOADING)?;
     match reading.load(py, &path)? {
         Some(foreign) => foreign.opened(py, secret, key.as_ref()),
+        None if path.join(MANIFEST).is_file() => Err(file_error(
+            format!("{} is a filter in shards, which is not loaded: umbel.open opens it", path.display()),
+            &path,
+            &io::ErrorKind::IsADirectory.into(),
+        )),
         None => finish(py, py.detach(|| file::load(&path, &ring)), key),
     }
 }
@@ -397,6 +409,8 @@ pub fn load<'py>(
 /// >>> "apple" in umbel.open("fruit.umbel")
 /// True
 ///
+/// A folder is opened as a `Sharded`, a filter in shards. Its manifest lists all of them.
+///
 /// `format` and `funnel` are for files of other libraries, as in `umbel.load`. These have no checksums:
 /// nothing but their headers is verified.
 #[pyfunction]
@@ -410,6 +424,9 @@ pub fn open<'py>(
     funnel: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (path, ring) = (path_of(path, "open() takes a path: str or os.PathLike")?, secret::ring(secret)?);
+    if path.is_dir() && format.is_none() && funnel.is_none() {
+        return Ok(Bound::new(py, Sharded::open(py, &path, &ring, key)?)?.into_any());
+    }
     if let Some(foreign) = (Reading { format, funnel }).open(py, &path)? {
         return foreign.opened(py, secret, key.as_ref());
     }
