@@ -1,13 +1,15 @@
-//! The Python package: builds its wheel, installs it in an environment of its own, and runs the tests in
+//! The Python package: builds its wheel, installs it in environments of its own, and runs the tests in
 //! `crates/umbel-py/tests`.
 //!
-//! The environment stays in the target directory, so that only the first run downloads the libraries.
+//! The environments stay in the target directory, so that only the first run downloads the libraries.
+//! That of Spark is separate: Spark needs other versions of some libraries, Java, and 450 MB.
 
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 const CRATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../umbel-py");
 
@@ -36,6 +38,78 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("python").join(name)
+}
+
+fn new_folder(name: &str) -> PathBuf {
+    let folder = folder(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder in the target directory");
+    folder
+}
+
+/// An environment of Python.
+struct Environment {
+    python: PathBuf,
+}
+
+impl Environment {
+    /// Makes an environment with these libraries, or returns why there is none. A second time, this
+    /// only checks what is there.
+    fn new(name: &str, requirements: &str) -> Result<Environment, String> {
+        let python = interpreter()
+            .ok_or("there is no Python 3.11 or later with venv: on Debian, `apt-get install python3-venv`")?;
+        let path = folder(name);
+        let made = run(python, &["-m", "venv", path.to_str().expect("a UTF-8 path")]);
+        assert!(made.status.success(), "{}", text(&made));
+        let environment = Environment { python: path.join("bin/python") };
+        let installed = environment.pip(&["-r", requirements]);
+        match installed.status.success() {
+            true => Ok(environment),
+            false => Err(format!("its libraries do not install: {}", text(&installed))),
+        }
+    }
+
+    fn pip(&self, args: &[&str]) -> Output {
+        run(
+            &self.python,
+            &[&["-m", "pip", "install", "--quiet", "--disable-pip-version-check"], args].concat(),
+        )
+    }
+
+    fn install(&self, wheel: &str) {
+        let replaced = self.pip(&["--no-index", "--no-deps", "--force-reinstall", wheel]);
+        assert!(replaced.status.success(), "{}", text(&replaced));
+    }
+
+    fn test(&self, args: &[&str]) {
+        let tests = run(&self.python, &[&["-m", "pytest", "-q", "-p", "no:cacheprovider"], args].concat());
+        assert!(tests.status.success(), "{}", text(&tests));
+        println!("{}", text(&tests));
+    }
+}
+
+/// Returns the environment in which the wheel is built and tested, or why there is none.
+fn environment() -> Result<&'static Environment, &'static str> {
+    static ENVIRONMENT: OnceLock<Result<Environment, String>> = OnceLock::new();
+    let made = ENVIRONMENT.get_or_init(|| Environment::new("environment", "tests/requirements.txt"));
+    made.as_ref().map_err(String::as_str)
+}
+
+/// Builds the wheel once for all tests, and returns its path.
+fn wheel(environment: &Environment) -> &'static str {
+    static WHEEL: OnceLock<String> = OnceLock::new();
+    WHEEL.get_or_init(|| {
+        let wheels = new_folder("wheels");
+        let name = wheels.to_str().expect("a UTF-8 path");
+        let maturin = environment.python.with_file_name("maturin");
+        let built = run(maturin, &["build", "--release", "--locked", "-o", name]);
+        assert!(built.status.success(), "{}", text(&built));
+        wheel_in(&wheels).to_str().expect("a UTF-8 path").to_owned()
+    })
+}
+
 /// Returns the only wheel in a folder.
 fn wheel_in(folder: &Path) -> PathBuf {
     let mut wheels = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
@@ -46,47 +120,47 @@ fn wheel_in(folder: &Path) -> PathBuf {
 
 #[test]
 fn the_wheel_installs_without_cargo_and_passes_its_tests() {
-    let Some(python) = interpreter() else {
-        return skip("there is no Python 3.11 or later with venv: on Debian, `apt-get install python3-venv`");
+    let environment = match environment() {
+        Ok(environment) => environment,
+        Err(reason) => return skip(reason),
     };
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python");
-    let (environment, wheels, bare) = (home.join("environment"), home.join("wheels"), home.join("bare"));
-    for folder in [&wheels, &bare] {
-        let _ = fs::remove_dir_all(folder);
-        fs::create_dir_all(folder).expect("a folder in the target directory");
-    }
-    let [venv, wheels_name, bare_name] =
-        [&environment, &wheels, &bare].map(|it| it.to_str().expect("a UTF-8 path"));
-    // A second time, this only checks what is there.
-    let made = run(python, &["-m", "venv", venv]);
-    assert!(made.status.success(), "{}", text(&made));
-    let python = environment.join("bin/python");
-    let pip = |args: &[&str]| {
-        run(&python, &[&["-m", "pip", "install", "--quiet", "--disable-pip-version-check"], args].concat())
-    };
-    let installed = pip(&["-r", "tests/requirements.txt"]);
-    if !installed.status.success() {
-        return skip(&format!("its libraries do not install: {}", text(&installed)));
-    }
-
-    let built = run(environment.join("bin/maturin"), &["build", "--release", "--locked", "-o", wheels_name]);
-    assert!(built.status.success(), "{}", text(&built));
-    let wheel = wheel_in(&wheels);
-    let name = wheel.to_str().expect("a UTF-8 path");
+    let wheel = wheel(environment);
     if cfg!(target_os = "linux") {
-        assert!(name.contains("-cp311-abi3-manylinux_"), "{name}");
+        assert!(wheel.contains("-cp311-abi3-manylinux_"), "{wheel}");
     }
     // Without the site of the environment, no other library can be imported.
-    let unpacked = pip(&["--no-index", "--no-deps", "--target", bare_name, name]);
+    let bare = new_folder("bare");
+    let bare = bare.to_str().expect("a UTF-8 path");
+    let unpacked = environment.pip(&["--no-index", "--no-deps", "--target", bare, wheel]);
     assert!(unpacked.status.success(), "{}", text(&unpacked));
     let program = "import sys; sys.path.insert(0, sys.argv[1]); import umbel; f = umbel.Bloom(9, 0.01); \
                    f.update(['x']); print(f.contains_many(['x']), 'numpy' in sys.modules)";
-    let alone = run(&python, &["-S", "-c", program, bare_name]);
+    let alone = run(&environment.python, &["-S", "-c", program, bare]);
     assert_eq!(text(&alone), "[True] False\n");
 
-    let replaced = pip(&["--no-index", "--no-deps", "--force-reinstall", name]);
-    assert!(replaced.status.success(), "{}", text(&replaced));
-    let tests = run(&python, &["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]);
-    assert!(tests.status.success(), "{}", text(&tests));
-    println!("{}", text(&tests));
+    environment.install(wheel);
+    environment.test(&["tests", "--ignore", "tests/spark"]);
+}
+
+/// Returns the environment with Spark and the wheel, or why there is none.
+fn spark() -> Result<Environment, String> {
+    // Outside of CI, nobody downloads Spark who cannot run it.
+    let java = Command::new("java").arg("-version").output();
+    if !java.is_ok_and(|it| it.status.success()) {
+        return Err(
+            "there is no Java, which Spark needs: on Debian, `apt-get install default-jdk-headless`".into()
+        );
+    }
+    let wheel = wheel(environment()?);
+    let spark = Environment::new("spark", "tests/spark/requirements.txt")?;
+    spark.install(wheel);
+    Ok(spark)
+}
+
+#[test]
+fn filters_are_built_and_queried_on_spark() {
+    match spark() {
+        Ok(spark) => spark.test(&["tests/spark", "--ignore", "tests/spark/long"]),
+        Err(reason) => skip(&reason),
+    }
 }
