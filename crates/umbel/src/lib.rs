@@ -170,6 +170,9 @@ mod map;
 #[doc(hidden)]
 pub mod memory;
 mod methods;
+#[cfg(all(feature = "files", feature = "mmap"))]
+#[doc(hidden)]
+pub mod pieces;
 pub mod quotient;
 mod retrieval;
 pub mod scalable;

@@ -263,6 +263,16 @@ impl BloomFilter {
         each!(&self.0, filter => filter.words())
     }
 
+    /// Returns the memory of the bits, for a filter that is put together from parts.
+    pub(crate) fn words_mut(&mut self) -> &mut Words {
+        each!(&mut self.0, filter => &mut filter.words)
+    }
+
+    /// Sets the number of insertions that the bits stand for.
+    pub(crate) fn set_inserted(&mut self, inserted: u64) {
+        each!(&mut self.0, filter => filter.head.inserted = Some(inserted));
+    }
+
     pub(crate) fn check_contents(&self) -> Result<(), FormatError> {
         each!(&self.0, filter => filter.check_contents())
     }

@@ -8,7 +8,7 @@ use super::{Placing, part::Part};
 use crate::hash::Function;
 use crate::internals::secret::Secret;
 use crate::literature::Literature;
-use crate::structure::{BITS, Body};
+use crate::structure::{BITS, Body, Head};
 use crate::{Error, Hasher, Kind, Result, Stored, Structure};
 use std::io::{self, Write};
 #[cfg(feature = "files")]
@@ -169,13 +169,8 @@ pub(crate) fn expect_kind(is: bool, found: Kind, expected: impl Into<String>) ->
 
 impl<S: Structure> Storable for S {
     fn encoder(&self, options: &Options) -> Result<Encoder<'_>> {
-        let hash = StoredHash::Digest(self.head().hasher.id());
-        let mut encoder = Encoder::new(S::KIND, hash, self.params(), self.body()?, options);
-        (encoder.header.design, encoder.header.inserted) = (self.design(), self.inserted());
-        if options.embed_key {
-            encoder.header.embedded_key = Some(embeddable(&self.head().hasher)?);
-        }
-        Ok(encoder)
+        let (lengths, sections) = split(self.body()?);
+        Ok(Encoder { header: header_of(S::KIND, self.head(), self.params(), &lengths, options)?, sections })
     }
 
     fn check_kind(kind: Kind) -> Result<(), FormatError> {
@@ -200,10 +195,10 @@ impl Storable for Literature {
         let scheme = self.scheme();
         let hash = StoredHash::Family(scheme.family().id().into());
         let params = vec![scheme.m(), scheme.k().into()];
-        let body = vec![(BITS, Body::Held(&self.words))];
-        let mut encoder = Encoder::new(self.kind(), hash, params, body, options);
-        (encoder.header.design, encoder.header.inserted) = (self.design, self.inserted);
-        Ok(encoder)
+        let (lengths, sections) = split(vec![(BITS, Body::Held(&self.words))]);
+        let mut header = Header::for_body(self.kind(), hash, params, &lengths, options.meta.clone());
+        (header.design, header.inserted) = (self.design, self.inserted);
+        Ok(Encoder { header, sections })
     }
 
     fn check_kind(kind: Kind) -> Result<(), FormatError> {
@@ -235,6 +230,28 @@ impl Storable for Stored {
     }
 }
 
+/// Returns the header of a structure with sections of these types and lengths.
+pub(super) fn header_of(
+    kind: Kind,
+    head: &Head,
+    params: Vec<u64>,
+    lengths: &[(u32, u64)],
+    options: &Options,
+) -> Result<Header> {
+    let hash = StoredHash::Digest(head.hasher.id());
+    let mut header = Header::for_body(kind, hash, params, lengths, options.meta.clone());
+    (header.design, header.inserted) = (head.design, head.inserted);
+    if options.embed_key {
+        header.embedded_key = Some(embeddable(&head.hasher)?);
+    }
+    Ok(header)
+}
+
+/// Returns the type and length of each section, and the sections.
+fn split(sections: Vec<(u32, Body<'_>)>) -> (Vec<(u32, u64)>, Vec<Body<'_>>) {
+    sections.into_iter().map(|(what, words)| ((what, words.as_bytes().len() as u64), words)).unzip()
+}
+
 /// A header and the sections after it, ready to be written.
 pub struct Encoder<'a> {
     header: Header,
@@ -248,19 +265,6 @@ impl<'a> Encoder<'a> {
         encoder.header.check_meta()?;
         encoder.header.place();
         Ok(encoder)
-    }
-
-    fn new(
-        kind: Kind,
-        hash: StoredHash,
-        params: Vec<u64>,
-        sections: Vec<(u32, Body<'a>)>,
-        options: &Options,
-    ) -> Encoder<'a> {
-        let lengths: Vec<(u32, u64)> =
-            sections.iter().map(|(what, words)| (*what, words.as_bytes().len() as u64)).collect();
-        let header = Header::for_body(kind, hash, params, &lengths, options.meta.clone());
-        Encoder { header, sections: sections.into_iter().map(|(_, words)| words).collect() }
     }
 
     /// Returns the bytes of the header, with the checksums of everything after it.
@@ -291,7 +295,7 @@ impl<'a> Encoder<'a> {
 }
 
 /// Returns the secret if it may be written into a file.
-fn embeddable(hasher: &Hasher) -> Result<Secret<[u8; 16]>> {
+pub(crate) fn embeddable(hasher: &Hasher) -> Result<Secret<[u8; 16]>> {
     match hasher.0 {
         #[cfg(feature = "secrets")]
         Function::Keyed { key, .. } => Ok(Secret(key)),

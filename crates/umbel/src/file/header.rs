@@ -93,7 +93,7 @@ impl StoredHash {
 
 /// Returns the smallest chunk size, as a power of two, that splits a body of this length into at
 /// most [`MAX_CHUNKS`].
-fn chunk_log2(body: u64) -> u32 {
+pub(crate) fn chunk_log2(body: u64) -> u32 {
     (SMALLEST_CHUNK..LARGEST_CHUNK)
         .find(|log2| body.div_ceil(1 << log2) <= MAX_CHUNKS)
         .unwrap_or(LARGEST_CHUNK)

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 use std::fs::{self, File, Metadata, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 /// A new file in the folder of its target.
 pub(super) struct Part {
@@ -37,7 +37,30 @@ impl Part {
         Part::in_form(path, placing, Form::new)
     }
 
-    fn in_form(path: &Path, placing: Placing, form: fn(&Path) -> io::Result<Form>) -> Result<Part> {
+    /// Creates an empty file with a temporary name, which other processes can open.
+    pub fn named(path: &Path, placing: Placing) -> Result<Part> {
+        Part::in_form(path, placing, Form::named)
+    }
+
+    /// Leaves a file with a temporary name to other processes, and returns its path.
+    pub fn leave(self) -> Result<PathBuf> {
+        let failed = |source| Error::io(&self.path, "create a file beside", source);
+        match self.form {
+            Form::Named(file, _) => Ok(file.keep().map_err(|error| failed(error.error))?.1),
+            #[cfg(target_os = "linux")]
+            Form::Nameless(_) => Err(failed(io::ErrorKind::Unsupported.into())),
+        }
+    }
+
+    /// Takes over a file that another process left under a temporary name.
+    pub fn resume(path: &Path, placing: Placing, file: File, name: &Path) -> Result<Part> {
+        Part::in_form(path, placing, |folder| {
+            let file = NamedTempFile::from_parts(file, TempPath::try_from_path(name)?);
+            Ok(Form::Named(file, usual_permissions(folder)?))
+        })
+    }
+
+    fn in_form(path: &Path, placing: Placing, form: impl FnOnce(&Path) -> io::Result<Form>) -> Result<Part> {
         let create_new = placing.create_new;
         let failed = |doing| move |source| Error::io(path, doing, source);
         let before = match fs::metadata(path) {
@@ -124,9 +147,14 @@ impl Form {
     /// another, empty one are those that the umask and the folder give to new files: to ask for the
     /// umask is to change it, also for other threads.
     fn named(folder: &Path) -> io::Result<Form> {
-        let usual = usual_names().tempfile_in(folder)?.as_file().metadata()?.permissions();
+        let usual = usual_permissions(folder)?;
         Ok(Form::Named(names().tempfile_in(folder)?, usual))
     }
+}
+
+/// Returns the permissions that new files of a folder have.
+fn usual_permissions(folder: &Path) -> io::Result<Permissions> {
+    Ok(usual_names().tempfile_in(folder)?.as_file().metadata()?.permissions())
 }
 
 /// Follows links to a file that does not exist yet.

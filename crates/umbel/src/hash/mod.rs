@@ -231,6 +231,33 @@ impl Hasher {
         }
     }
 
+    /// Returns the seed or the secret, from which [`Hasher::from_seed_or_secret`] makes the same
+    /// function in another process.
+    #[cfg(all(feature = "files", feature = "mmap"))]
+    pub(crate) fn seed_or_secret(&self) -> Vec<u8> {
+        match &self.0 {
+            Function::Fast { seed } => seed.to_le_bytes().to_vec(),
+            #[cfg(feature = "secrets")]
+            Function::Keyed { key, .. } => key.to_vec(),
+            #[cfg(feature = "secrets")]
+            Function::Sealed { key, .. } => key.to_vec(),
+        }
+    }
+
+    /// Returns the function of this strength; `None` if it has a seed or secret of another length.
+    #[cfg(all(feature = "files", feature = "mmap"))]
+    pub(crate) fn from_seed_or_secret(strength: Strength, bytes: &[u8]) -> Option<Hasher> {
+        match strength {
+            Strength::Fast => Some(Hasher::fast(u64::from_le_bytes(bytes.try_into().ok()?))),
+            #[cfg(feature = "secrets")]
+            Strength::Keyed => Some(Hasher::keyed(bytes.try_into().ok()?)),
+            #[cfg(feature = "secrets")]
+            Strength::Sealed => Some(Hasher::sealed(bytes.try_into().ok()?)),
+            #[cfg(not(feature = "secrets"))]
+            _ => None,
+        }
+    }
+
     /// Returns the digest of a key's bytes. Most callers want [`Key::digest`](crate::Key::digest).
     #[inline(always)]
     pub fn digest_bytes(&self, bytes: &[u8]) -> Digest {

@@ -11,9 +11,18 @@ use std::path::Path;
 ///
 /// Returns the system's error, or that of [`check`].
 pub fn open(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path)
+}
+
+/// Opens a regular file as these options say.
+///
+/// # Errors
+///
+/// As [`open`].
+pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     // Before opening, which has effects on some devices.
     check(&fs::metadata(path)?)?;
-    let file = open_without_waiting(OpenOptions::new().read(true), path)?;
+    let file = open_without_waiting(options, path)?;
     // The path may lead to another file by now.
     check(&file.metadata()?)?;
     Ok(file)

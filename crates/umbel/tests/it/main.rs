@@ -33,6 +33,7 @@ mod large;
 mod levels;
 mod literature;
 mod no_false_negatives;
+mod pieces;
 mod private_counts;
 mod probe_floor;
 mod quotient;
