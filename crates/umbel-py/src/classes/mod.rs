@@ -7,6 +7,7 @@
 //!   Map  Count  Distinct  CountMin  TopK  Frequent
 //! Foreign                       filters of other libraries, which have none of this in common
 //! Sharded                       filters in folders of files, for lookups only
+//! _Layout  _Collector  _Merge   one filter built by many processes, for umbel.spark
 //! ```
 //!
 //! `Structure` holds all data; the classes below add methods and constructors. The classes that
@@ -18,6 +19,7 @@ mod kinds;
 mod leaf;
 mod lookup;
 mod map;
+mod pieces;
 mod sharded;
 mod sketches;
 mod structure;
@@ -38,5 +40,6 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Filter>()?;
     module.add_class::<Foreign>()?;
     module.add_class::<Sharded>()?;
-    leaf::add_to(module)
+    leaf::add_to(module)?;
+    pieces::add_to(module)
 }
