@@ -86,6 +86,7 @@ mod experiment;
 mod experiments;
 mod keys;
 pub mod measure;
+mod popularity;
 mod references;
 mod report;
 mod run;

@@ -25,6 +25,11 @@ impl<'a> Dice<'a> {
         self.lab.draw(self.stream, self.thrown, range as u64) as usize
     }
 
+    /// Returns a number from 0 to 1, without 1 itself.
+    pub fn fraction(&mut self) -> f64 {
+        self.below(1 << 53) as f64 / (1u64 << 53) as f64
+    }
+
     /// Returns `length` random bytes.
     pub fn bytes(&mut self, length: usize) -> Vec<u8> {
         let words = (0..length.div_ceil(4)).flat_map(|_| (self.below(1 << 32) as u32).to_le_bytes());

@@ -1,6 +1,7 @@
 //! E12-caches: web caches that share summaries, and caches that query all others on every miss.
 
 use super::prelude::*;
+use crate::popularity::Zipf;
 use crate::traffic::Dice;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -328,26 +329,6 @@ impl Cache {
         let update = self.summary.update(self.view.version());
         self.view.apply(&update)?;
         Ok(Some(update.encode().len() as u64))
-    }
-}
-
-/// The popularity of documents by Zipf's law: the i-th is requested in proportion to i^-skew.
-struct Zipf(Vec<f64>);
-
-impl Zipf {
-    fn new(documents: usize, skew: f64) -> Zipf {
-        let mut sum = 0.0;
-        let weight = |i: usize| {
-            sum += (i as f64).powf(-skew);
-            sum
-        };
-        Zipf((1..=documents).map(weight).collect())
-    }
-
-    fn draw(&self, dice: &mut Dice) -> usize {
-        let share = dice.below(1 << 53) as f64 / (1u64 << 53) as f64;
-        let at = share * self.0.last().copied().unwrap_or_default();
-        self.0.partition_point(|sum| *sum <= at).min(self.0.len() - 1)
     }
 }
 
