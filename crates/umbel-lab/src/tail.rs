@@ -68,6 +68,31 @@ impl Law {
         low.lowest(FOUR_SIGMA / 2.0)..=high.highest(FOUR_SIGMA / 2.0)
     }
 
+    /// Returns the values that chance explains for the largest of several independent counts:
+    /// neither tail is rarer than half of [`FOUR_SIGMA`].
+    ///
+    /// ```
+    /// use umbel_lab::Law;
+    /// // The largest of ten thousand counts with a mean of 1 is 7 about half of the time.
+    /// assert_eq!(Law::Poisson { mean: 1.0 }.largest_of(10_000), 5..=11);
+    /// ```
+    pub fn largest_of(self, counts: u64) -> RangeInclusive<u64> {
+        let tail = FOUR_SIGMA / 2.0;
+        // All counts are small with the product of their probabilities; the largest one is large
+        // at most with their sum.
+        self.lowest((tail.ln() / counts as f64).exp())..=self.highest(tail / counts as f64)
+    }
+
+    /// Returns the expected value of the largest of several independent counts.
+    pub fn mean_of_largest(self, counts: u64) -> f64 {
+        let mut at_most = 0.0;
+        let exceeded = |(_, term): (u64, f64)| {
+            at_most += term;
+            1.0 - f64::min(at_most, 1.0).powf(counts as f64)
+        };
+        self.terms().map(exceeded).sum()
+    }
+
     /// Returns the law with a multiple of this mean.
     fn scaled(self, factor: f64) -> Law {
         match self {
@@ -193,6 +218,21 @@ mod tests {
             assert_eq!(law.two_sided(0.0), count..=count, "{law:?}");
             assert_eq!((law.lower_bound(), law.upper_bound()), (count, count), "{law:?}");
         }
+    }
+
+    #[test]
+    fn the_largest_count_has_the_law_of_all_counts_together() {
+        // Two throws of a coin with the sides 0 and 1: the larger one is 1 in three cases of four.
+        let coin = Law::Binomial { trials: 1, probability: 0.5 };
+        assert!(near(coin.mean_of_largest(2), 0.75) && near(coin.mean_of_largest(1), 0.5));
+        let law = Law::Poisson { mean: 400.0 };
+        assert!(near(law.mean_of_largest(1), 400.0));
+        // The larger of two normal variables is 1 / sqrt(pi) deviations above the mean.
+        assert!((law.mean_of_largest(2) - 400.0 - 20.0 / std::f64::consts::PI.sqrt()).abs() < 0.1);
+        let one = law.largest_of(1);
+        assert_eq!(one, law.two_sided(0.0));
+        let (low, high) = law.largest_of(1000).into_inner();
+        assert!(low > 440 && high > *one.end() && high < 400 + 7 * 20, "{low} to {high}");
     }
 
     #[test]
