@@ -215,6 +215,31 @@ pub const DAYAN: Reference = reference(
     "Niv Dayan, Manos Athanassoulis and Stratos Idreos. Monkey: optimal navigable \
      key-value store. SIGMOD 2017, 79–94.",
 );
+pub const ZIPF: Reference = reference(
+    "zipf49",
+    "Zipf 1949",
+    "George Kingsley Zipf. Human behavior and the principle of least effort. \
+     Addison-Wesley, 1949.",
+);
+pub const RAAB: Reference = reference(
+    "rs98",
+    "Raab and Steger 1998",
+    "Martin Raab and Angelika Steger. \"Balls into bins\": a simple and tight analysis. \
+     RANDOM 1998, LNCS 1518, 159–170.",
+);
+pub const FAN_LIM: Reference = reference(
+    "flak11",
+    "Fan et al. 2011",
+    "Bin Fan, Hyeontaek Lim, David G. Andersen and Michael Kaminsky. Small cache, big \
+     effect: provable load balancing for randomly partitioned cluster services. SoCC \
+     2011.",
+);
+pub const DEAN: Reference = reference(
+    "db13",
+    "Dean and Barroso 2013",
+    "Jeffrey Dean and Luiz André Barroso. The tail at scale. Communications of the \
+     ACM 56(2), 74–80, 2013.",
+);
 pub const GOH: Reference = reference(
     "goh03",
     "Goh 2003",

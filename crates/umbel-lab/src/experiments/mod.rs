@@ -33,6 +33,7 @@ mod query_rules;
 mod rate_table;
 mod removal;
 mod scalable;
+mod sharded;
 mod similar;
 mod space_code;
 mod spell;
@@ -100,6 +101,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(caches::Caches),
         Box::new(compressed::Compressed),
         Box::new(tables::Tables),
+        Box::new(sharded::ShardedService),
         // Privacy and security
         Box::new(password::Difference),
         Box::new(vault::DictionaryAttack),
