@@ -12,19 +12,23 @@ mod endpoint;
 mod error;
 mod percent;
 mod process_list;
+mod record;
 mod redirect;
 mod response;
 mod server;
+mod sharded_filter;
 mod socket;
 mod tls;
 mod unfinished;
 
 pub use address::{Address, HELP};
 pub use client::Client;
-pub use endpoint::{ConnectionArgs, Endpoint};
+pub use endpoint::ConnectionArgs;
 pub use error::{Interrupted, refused};
 pub use process_list::hide_password;
+pub use record::Record;
 pub use response::{Command, Value, command};
+pub use sharded_filter::{NotCreated, ShardedFilter, server_of};
 pub use unfinished::Unfinished;
 
 /// Number of bytes of a filter that are sent or fetched with one command.

@@ -448,6 +448,76 @@ fn a_sharded_filter_is_created_completely_or_not_at_all_and_deleted_completely()
     assert!(fails(&["shard", "delete", &address]).contains("nothing under"));
 }
 
+/// The shard of a line follows from its digest in version 2 of the records, and from another one
+/// before.
+#[test]
+fn a_sharded_filter_of_another_version_is_refused_and_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = folder.path().join("lines");
+    std::fs::write(&lines, "apple\n").unwrap();
+    let server = Server::start(&servers()[0], &[]);
+    let mut client = server.client();
+    let address = format!("redis://127.0.0.1:{}/seen", server.port);
+    for (record, says) in [("umbel-shards 2", "older umbel"), ("umbel-shards 3 2 fast 0", "newer umbel")] {
+        client.call(&[b"SET", b"seen", record.as_bytes()]);
+        client.command("BF.RESERVE {seen:0} 0.01 100");
+        client.command("BF.RESERVE {seen:1} 0.01 100");
+        for action in ["add", "check"] {
+            let said = fails(&["shard", action, &address, text(&lines)]);
+            assert!(said.contains(says), "{action} {record}: {said}");
+        }
+        assert!(fails(&["shard", "info", &address]).contains(says));
+        if says == "older umbel" {
+            assert!(fails(&["shard", "info", &address]).contains("umbel shard delete"));
+            succeeds(&["shard", "delete", &address]);
+            assert_eq!(client.command("DBSIZE").integer(), 0);
+        } else {
+            assert!(fails(&["shard", "delete", &address]).contains(says));
+            assert_eq!(client.command("DBSIZE").integer(), 3);
+        }
+    }
+}
+
+#[test]
+fn a_sharded_filter_with_a_secret_needs_its_key_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for (name, hash) in [("key", "keyed"), ("other", "keyed"), ("sealed", "sealed")] {
+        succeeds(&["key", "new", text(&at(name)), "--hash", hash]);
+    }
+    std::fs::write(at("lines"), items("k", 0..1000).join("\n") + "\n").unwrap();
+    let (key, other, sealed, lines) = (at("key"), at("other"), at("sealed"), at("lines"));
+    let arguments = ["KEY-FILE", text(&other), "KEY-FILE", text(&key)];
+    let server = Server::with_module(&servers()[0], &arguments, &[]);
+    let address = format!("redis://127.0.0.1:{}/seen", server.port);
+    let create = ["shard", "create", &address, "-n", "1000", "--shards", "4", "--key-file"];
+    assert!(fails(&[&create[..], &[text(&sealed)]].concat()).contains("keyed"));
+    succeeds(&[&create[..], &[text(&key)]].concat());
+    for action in ["add", "check"] {
+        let command = ["shard", action, &address, text(&lines)];
+        for wrong in [&[][..], &["--key-file", text(&other)]] {
+            let said = fails(&[&command[..], wrong].concat());
+            assert!(said.contains("--key-file") && said.contains("secret"), "{said}");
+        }
+        succeeds(&[&command[..], &["--key-file", text(&key)]].concat());
+    }
+    let found = umbel(&["shard", "check", "-c", &address, text(&lines), "--key-file", text(&key)]);
+    assert_eq!(found.stdout, b"1000\n");
+    // The filters have the same secret, and no key is needed to see or delete them.
+    let info = server.client().command("UMBEL.INFO {seen:2}").array().to_vec();
+    let record = String::from_utf8(server.client().command("GET seen").bytes().to_vec()).unwrap();
+    let tag = record.split(' ').next_back().unwrap();
+    assert!(record.starts_with("umbel-shards 2 4 keyed "), "{record}");
+    assert!(String::from_utf8_lossy(info[3].bytes()).contains(tag), "{info:?}");
+    succeeds(&["shard", "info", &address]);
+    succeeds(&["shard", "delete", &address]);
+    // A server without the secret refuses it, and nothing is left.
+    let server = Server::start(&servers()[0], &[]);
+    let address = format!("redis://127.0.0.1:{}/seen", server.port);
+    fails(&["shard", "create", &address, "-n", "1000", "--shards", "4", "--key-file", text(&key)]);
+    assert_eq!(server.client().command("DBSIZE").integer(), 0);
+}
+
 /// Starts a server that sends `answer` to the command `closes` and then closes the connection.
 /// Returns its port and the commands that it received.
 fn closing_over(closes: &'static str, answer: &'static str) -> (u16, std::sync::mpsc::Receiver<String>) {

@@ -154,7 +154,7 @@ fn slow_shards() -> u16 {
             let words: Vec<String> = lines.by_ref().take(2 * count).skip(1).step_by(2).collect();
             let found = |keys: usize| format!("*{keys}\r\n{}", ":1\r\n".repeat(keys));
             let response = match &words[0][..] {
-                "GET" => "$14\r\numbel-shards 2\r\n".to_owned(),
+                "GET" => "$38\r\numbel-shards 2 2 fast 0000000000000000\r\n".to_owned(),
                 "BF.MEXISTS" => found(count - 2),
                 "BF.INSERT" => found(count - 4),
                 _ => ":1\r\n".to_owned(),

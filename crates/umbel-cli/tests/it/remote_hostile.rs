@@ -209,7 +209,10 @@ fn a_response_of_the_wrong_kind_is_an_error() {
         "-ASK 1 127.0.0.1:99999\r\n",
         "-\r\n",
         "$12\r\numbel-shards\r\n",
-        "$18\r\numbel-shards 99999\r\n\r\n",
+        "$18\r\numbel-shards 99999\r\n",
+        "$15\r\numbel-shards 24\r\n",
+        "$41\r\numbel-shards 2 1025 fast 0000000000000000\r\n",
+        "$39\r\numbel-shards 2 2 keyed 0000000000000007\r\n",
         // Not this protocol.
         "HTTP/1.1 400 Bad Request\r\n\r\n",
         "%1\r\n+a\r\n+b\r\n",

@@ -1,10 +1,10 @@
 //! `umbel shard add`: adds lines to a sharded filter.
 
 use super::lines;
-use super::sharded_filter::ShardedFilter;
+use crate::filters::Secrets;
 use crate::input::InputArgs;
 use crate::pipeline;
-use crate::remote::{self, Address, ConnectionArgs};
+use crate::remote::{self, Address, ConnectionArgs, ShardedFilter};
 use anyhow::Result;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -25,15 +25,19 @@ pub struct Args {
     input: InputArgs,
 
     #[command(flatten)]
+    secrets: Secrets,
+
+    #[command(flatten)]
     connection: ConnectionArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let filter = ShardedFilter::open(&args.connection.endpoint(&args.to)?)?;
+    let hasher = filter.hasher(args.secrets.ring()?)?;
     let add = |_, records: &crate::input::Records<'_>| {
         let keys = records.keys()?;
         let lines: Vec<&[u8]> = (0..records.key_count()).filter_map(|i| keys.get(i)).collect();
-        lines::add(&filter, &lines)
+        lines::add(&filter, &hasher, &lines)
     };
     pipeline::run(args.input.open()?, args.input.threads(), add, |(), _| Ok(ControlFlow::Continue(())))?;
     Ok(ExitCode::SUCCESS)

@@ -1,13 +1,14 @@
 //! `umbel shard check`: prints the lines that may be in a sharded filter.
 
 use super::lines;
-use super::sharded_filter::ShardedFilter;
 use crate::args::headings;
+use crate::filters::Secrets;
 use crate::input::{InputArgs, Records};
 use crate::pipeline::Select;
-use crate::remote::{self, Address, ConnectionArgs};
+use crate::remote::{self, Address, ConnectionArgs, ShardedFilter};
 use anyhow::Result;
 use std::process::ExitCode;
+use umbel::Hasher;
 
 /// Print the lines that may be in a sharded filter.
 ///
@@ -38,24 +39,28 @@ pub struct Args {
     quiet: bool,
 
     #[command(flatten)]
+    secrets: Secrets,
+
+    #[command(flatten)]
     connection: ConnectionArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let filter = ShardedFilter::open(&args.connection.endpoint(&args.from)?)?;
+    let hasher = filter.hasher(args.secrets.ring()?)?;
     Select { line_buffered: false, count: args.count, quiet: args.quiet }.run(
         &args.input,
-        |records| select(args, &filter, records),
+        |records| select(args, &filter, &hasher, records),
         || Ok(()),
     )
 }
 
 /// Returns the number of selected lines, and these lines.
-fn select(args: &Args, filter: &ShardedFilter, records: &Records) -> Result<(u64, Vec<u8>)> {
+fn select(args: &Args, filter: &ShardedFilter, hasher: &Hasher, records: &Records) -> Result<(u64, Vec<u8>)> {
     let keys = records.keys()?;
     let lines: Vec<&[u8]> = (0..records.key_count()).filter_map(|i| keys.get(i)).collect();
     let (mut selected, mut out) = (0, Vec::new());
-    for (key, found) in lines::contains(filter, &lines)?.into_iter().enumerate() {
+    for (key, found) in lines::contains(filter, hasher, &lines)?.into_iter().enumerate() {
         if found != args.invert_match {
             selected += 1;
             if !args.count && !args.quiet {

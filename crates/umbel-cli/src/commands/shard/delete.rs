@@ -1,7 +1,6 @@
 //! `umbel shard delete`: deletes a sharded filter.
 
-use super::sharded_filter::ShardedFilter;
-use crate::remote::{self, Address, ConnectionArgs};
+use crate::remote::{self, Address, ConnectionArgs, ShardedFilter};
 use crate::terminal::output;
 use anyhow::Result;
 use bstr::ByteSlice;

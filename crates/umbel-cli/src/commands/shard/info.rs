@@ -1,7 +1,6 @@
 //! `umbel shard info`: describes a sharded filter.
 
-use super::sharded_filter::ShardedFilter;
-use crate::remote::{self, Address, ConnectionArgs, Value};
+use crate::remote::{self, Address, ConnectionArgs, ShardedFilter, Value};
 use crate::terminal::output;
 use anyhow::{Result, bail};
 use std::process::ExitCode;

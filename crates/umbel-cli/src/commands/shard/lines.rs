@@ -1,39 +1,40 @@
 //! Lines and their shards.
 //!
-//! A line belongs to the shard `reduce(d, shards)`, where `d` is its digest by the fast hash with
-//! the seed [`SHARD_SEED`]: the high half of `d` times the number of shards.
+//! The shard of a line follows from its digest by the hash in the record of the filter, as
+//! [`shard_of`] maps it. So a filter that was pushed from a folder has the shards of the folder.
 
-use super::sharded_filter::ShardedFilter;
-use crate::remote::{Command, Value, command};
+use crate::remote::{Command, ShardedFilter, Value, command};
 use anyhow::{Result, bail};
 use bstr::ByteSlice;
 use umbel::Hasher;
-use umbel::hash::reduce;
-
-/// Makes the choice of a shard independent of the hashes in the filters themselves.
-const SHARD_SEED: u64 = 0x7368_6172_6473;
+use umbel::sharded::shard_of;
 
 /// Number of lines in one command.
 const LINES_PER_COMMAND: usize = 1000;
 
 /// Adds lines to their shards.
-pub fn add(filter: &ShardedFilter, lines: &[&[u8]]) -> Result<()> {
+pub fn add(filter: &ShardedFilter, hasher: &Hasher, lines: &[&[u8]]) -> Result<()> {
     // Not BF.MADD: in place of a missing shard it would create an empty one, of another size.
-    query(filter, "BF.INSERT", &["NOCREATE", "ITEMS"], lines).map(drop)
+    query(filter, hasher, "BF.INSERT", &["NOCREATE", "ITEMS"], lines).map(drop)
 }
 
 /// Returns for each line whether it may be in its shard.
-pub fn contains(filter: &ShardedFilter, lines: &[&[u8]]) -> Result<Vec<bool>> {
-    query(filter, "BF.MEXISTS", &[], lines)
+pub fn contains(filter: &ShardedFilter, hasher: &Hasher, lines: &[&[u8]]) -> Result<Vec<bool>> {
+    query(filter, hasher, "BF.MEXISTS", &[], lines)
 }
 
 /// Sends lines to their shards, after a command, the key and options, and returns the response for
 /// each line.
-fn query(filter: &ShardedFilter, name: &str, options: &[&str], lines: &[&[u8]]) -> Result<Vec<bool>> {
-    let hasher = Hasher::fast(SHARD_SEED);
+fn query(
+    filter: &ShardedFilter,
+    hasher: &Hasher,
+    name: &str,
+    options: &[&str],
+    lines: &[&[u8]],
+) -> Result<Vec<bool>> {
     let mut positions = vec![Vec::new(); filter.len()];
     for (position, line) in lines.iter().enumerate() {
-        positions[reduce(hasher.digest_bytes(line).get(), filter.len() as u64) as usize].push(position);
+        positions[shard_of(hasher.digest_bytes(line), filter.len())].push(position);
     }
     let commands: Vec<Vec<Command>> = positions
         .iter()

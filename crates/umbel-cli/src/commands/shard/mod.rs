@@ -6,7 +6,6 @@ mod create;
 mod delete;
 mod info;
 mod lines;
-mod sharded_filter;
 
 use anyhow::Result;
 use std::process::ExitCode;
@@ -18,6 +17,9 @@ use std::process::ExitCode;
 /// rate is that of a shard, and all servers share the memory and the work. A sharded filter also
 /// works on a single server, where it can grow beyond the maximum size of a key. The servers need
 /// umbel's module.
+///
+/// `umbel push` sends a filter in shards that is in a folder, as `umbel build --shards` makes it. It
+/// is used like one that `create` makes.
 ///
 /// If a shard is deleted, expires or is evicted, its lines are lost. The filter then returns
 /// errors, since it would deny lines that were added: protect its keys from eviction.
