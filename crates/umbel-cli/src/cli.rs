@@ -2,9 +2,9 @@
 
 use crate::args::headings;
 use crate::commands::{
-    add, build, check, combine, compare, completions, convert, count, distinct, fold, grep, hyphenate, index,
-    info, key, lab, man, map, meta, net, parquet, password, plan, proxy, pull, push, remove, resize, shard,
-    similar, spell, table, top, uniq, url, vault, why,
+    add, build, check, combine, compare, completions, convert, count, distinct, explore, fold, grep,
+    hyphenate, index, info, key, lab, man, map, meta, net, parquet, password, plan, proxy, pull, push,
+    remove, resize, shard, similar, spell, table, top, uniq, url, vault, why,
 };
 use crate::terminal::{escape, output, redact};
 use clap::builder::Styles;
@@ -47,6 +47,7 @@ pub enum Command {
     Top(top::Args),
     Info(info::Args),
     Plan(plan::Args),
+    Explore(explore::Args),
     Union(combine::UnionArgs),
     Intersect(combine::IntersectArgs),
     Compare(compare::Args),
@@ -76,7 +77,7 @@ pub enum Command {
 
 /// The groups of commands in `umbel --help`, the main ones first.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Filters", &["build", "add", "check", "uniq", "remove", "why", "info", "plan"]),
+    ("Filters", &["build", "add", "check", "uniq", "remove", "why", "info", "plan", "explore"]),
     ("Several filters", &["union", "intersect", "compare", "fold", "resize", "convert", "meta", "key"]),
     ("Values and counts", &["map", "table", "count", "distinct", "top"]),
     ("Files and text", &["index", "grep", "parquet", "spell", "hyphenate", "similar"]),

@@ -18,14 +18,15 @@
 //! 8. The exit code is that of grep: 0 something was found, 1 nothing was, 2 an error occurred.
 //!
 //! Some commands need more: [`maps`] (pairs of keys and values), [`packets`] (captures and
-//! addresses), [`columns`] (Parquet files), [`documents`] (texts, vaults, lists of passwords), [`remote`] (servers) and
-//! [`system`] (clock and signals).
+//! addresses), [`columns`] (Parquet files), [`documents`] (texts, vaults, lists of passwords), [`remote`] (servers), [`explore`]
+//! (a page in the browser) and [`system`] (clock and signals).
 
 mod args;
 mod cli;
 mod columns;
 mod commands;
 mod documents;
+mod explore;
 mod filters;
 mod input;
 mod maps;

@@ -9,6 +9,7 @@ pub mod completions;
 pub mod convert;
 pub mod count;
 pub mod distinct;
+pub mod explore;
 pub mod fold;
 pub mod grep;
 pub mod hyphenate;
@@ -68,6 +69,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Top(args) => top::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Explore(args) => explore::run(&args),
         Command::Union(args) => combine::union(&args),
         Command::Intersect(args) => combine::intersect(&args),
         Command::Compare(args) => compare::run(&args),

@@ -103,6 +103,9 @@ pub struct Args {
     json: bool,
 }
 
+/// A kind that was asked for, and its plan or why there is none.
+pub type PlannedKind = (Kind, Result<(Plan, PlanReport)>);
+
 pub fn run(args: &Args) -> Result<ExitCode> {
     if !args.numbers.is_empty() {
         bail!("numbers need their options: umbel plan {}", with_options(&args.numbers));
@@ -157,6 +160,17 @@ fn with_options(numbers: &[String]) -> String {
 }
 
 impl Args {
+    /// Plans a filter of each kind of set, as `--compare` prints them. The plan may be one of another
+    /// kind than the one asked for.
+    pub fn all_kinds(&self) -> Result<Vec<PlannedKind>> {
+        let model = self.like.as_deref().map(|path| Model::open(path, self.format)).transpose()?;
+        Ok(self.each_kind(&self.options.for_all_kinds()?, model.as_ref()))
+    }
+
+    fn each_kind(&self, options: &KindOptions, model: Option<&Model>) -> Vec<PlannedKind> {
+        kinds_of(Category::Set).map(|kind| (kind, self.planned(kind, options, model))).collect()
+    }
+
     /// Plans a filter of any kind.
     fn planned(
         &self,
@@ -260,8 +274,7 @@ fn describe(plan: &Plan, report: &PlanReport, asked: Kind) -> Rows {
 }
 
 fn compare(args: &Args, options: &KindOptions, model: Option<&Model>) -> Result<ExitCode> {
-    let plans: Vec<_> =
-        kinds_of(Category::Set).map(|kind| (kind, args.planned(kind, options, model))).collect();
+    let plans = args.each_kind(options, model);
     if let [(_, Err(first)), ..] = &plans[..]
         && plans.iter().all(|(_, plan)| plan.is_err())
     {

@@ -12,7 +12,7 @@ const SETUP: &str = include_str!("examples.sh");
 
 /// Parts of examples that need a server, run for ever or take long. A unit test parses these
 /// examples.
-const NOT_RUN: [&str; 4] = ["redis://", "probe.example:", "umbel proxy", "umbel lab run"];
+const NOT_RUN: [&str; 5] = ["redis://", "probe.example:", "umbel proxy", "umbel explore", "umbel lab run"];
 
 /// Runs a line of shell with two lines on standard input.
 fn sh(shell: &Shell, line: &str) -> Answer {

@@ -3,11 +3,11 @@
 //!
 //! Times are measured meanwhile, so this file has one test alone.
 
+use crate::chromium;
 use crate::shell::Shell;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// The script that inspects a page: the size of each chart, the loaded resources, and the width of
 /// the page in a narrow frame.
@@ -36,14 +36,6 @@ frame.onload = () => {
 };
 document.body.append(frame);
 </script>"#;
-
-/// Returns Debian's browser, or another one of its family.
-fn browser() -> Option<&'static str> {
-    let works = |name: &&str| {
-        Command::new(name).arg("--version").output().is_ok_and(|answer| answer.status.success())
-    };
-    ["chromium", "chromium-browser", "google-chrome"].into_iter().find(works)
-}
 
 /// Returns the result of the script for a page.
 fn seen(shell: &Shell, browser: &str, page: &Path) -> Value {
@@ -104,7 +96,7 @@ fn every_experiment_holds_and_a_browser_sees_every_chart_of_the_report() {
         "these are matters of wording; all others are shown"
     );
 
-    let Some(browser) = browser() else {
+    let Some(browser) = chromium::program() else {
         eprintln!("no browser, so nobody has looked at the report: `apt-get install chromium`");
         return;
     };

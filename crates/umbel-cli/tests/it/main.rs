@@ -4,6 +4,7 @@
 //! `cargo test -p umbel-cli --test it bad_input::` runs the tests of one module.
 
 // Fixtures.
+mod chromium;
 mod markdown;
 mod shell;
 mod words;
@@ -40,6 +41,7 @@ mod errors;
 mod escapes;
 mod estimates;
 mod examples;
+mod explore;
 mod facts;
 mod failing_calls;
 mod foreign;

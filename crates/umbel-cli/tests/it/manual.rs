@@ -3,7 +3,7 @@
 use crate::shell::Shell;
 
 /// Every command.
-pub const COMMANDS: [&str; 38] = [
+pub const COMMANDS: [&str; 39] = [
     "build",
     "proxy",
     "push",
@@ -21,6 +21,7 @@ pub const COMMANDS: [&str; 38] = [
     "top",
     "info",
     "plan",
+    "explore",
     "union",
     "intersect",
     "compare",

@@ -199,6 +199,7 @@ pub const READERS: &[&str] = &[
     "why",
     "info",
     "plan",
+    "explore",
     "map get",
     "table get",
     "table scan",
