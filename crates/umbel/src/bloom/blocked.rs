@@ -79,19 +79,6 @@ impl Blocked {
         self.lines_per_key
     }
 
-    /// Returns the number of a digest for each of its lines. The number determines the line and, times
-    /// [`MULTIPLIER`], the positions in its lanes.
-    #[inline(always)]
-    pub(crate) fn numbers(self, digest: Digest) -> impl Iterator<Item = u64> {
-        (0..self.lines_per_key as usize).map(move |j| digest.get().wrapping_mul(POWERS[2 * j]))
-    }
-
-    /// Returns the index of the line that a number determines.
-    #[inline(always)]
-    pub(crate) fn line_of(self, number: u64) -> u64 {
-        reduce(number, self.lines)
-    }
-
     /// Returns the index of the `j`-th line of a digest.
     #[inline(always)]
     fn line(&self, digest: Digest, j: u32) -> usize {
@@ -125,6 +112,23 @@ impl Blocked {
         for (lanes, digest) in places.lanes.iter_mut().zip(tile) {
             *lanes = digest.get().wrapping_mul(to_lanes);
         }
+    }
+}
+
+/// The parts of a digest, for a filter that is built in pieces.
+#[cfg(all(feature = "files", feature = "mmap"))]
+impl Blocked {
+    /// Returns the number of a digest for each of its lines. The number determines the line and, times
+    /// [`MULTIPLIER`], the positions in its lanes.
+    #[inline(always)]
+    pub(crate) fn numbers(self, digest: Digest) -> impl Iterator<Item = u64> {
+        (0..self.lines_per_key as usize).map(move |j| digest.get().wrapping_mul(POWERS[2 * j]))
+    }
+
+    /// Returns the index of the line that a number determines.
+    #[inline(always)]
+    pub(crate) fn line_of(self, number: u64) -> u64 {
+        reduce(number, self.lines)
     }
 }
 

@@ -263,7 +263,19 @@ impl BloomFilter {
         each!(&self.0, filter => filter.words())
     }
 
-    /// Returns the memory of the bits, for a filter that is put together from parts.
+    pub(crate) fn check_contents(&self) -> Result<(), FormatError> {
+        each!(&self.0, filter => filter.check_contents())
+    }
+
+    pub(crate) fn set_level(&mut self, level: Level) {
+        each!(&mut self.0, filter => filter.set_level(level));
+    }
+}
+
+/// The parts of a filter that is put together from pieces.
+#[cfg(all(feature = "files", feature = "mmap"))]
+impl BloomFilter {
+    /// Returns the memory of the bits.
     pub(crate) fn words_mut(&mut self) -> &mut Words {
         each!(&mut self.0, filter => &mut filter.words)
     }
@@ -271,14 +283,6 @@ impl BloomFilter {
     /// Sets the number of insertions that the bits stand for.
     pub(crate) fn set_inserted(&mut self, inserted: u64) {
         each!(&mut self.0, filter => filter.head.inserted = Some(inserted));
-    }
-
-    pub(crate) fn check_contents(&self) -> Result<(), FormatError> {
-        each!(&self.0, filter => filter.check_contents())
-    }
-
-    pub(crate) fn set_level(&mut self, level: Level) {
-        each!(&mut self.0, filter => filter.set_level(level));
     }
 }
 

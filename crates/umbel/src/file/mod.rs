@@ -35,7 +35,7 @@ mod image;
 mod mapped;
 #[cfg(feature = "files")]
 mod part;
-#[cfg(feature = "files")]
+#[cfg(all(feature = "files", feature = "mmap"))]
 mod ranged;
 mod read_only;
 
@@ -43,10 +43,13 @@ pub use crate::error::FormatError;
 #[cfg(feature = "foreign")]
 pub(crate) use decode::open;
 pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, inspect_start, load, read};
-pub(crate) use encode::{Encoder, embeddable, expect_kind};
+#[cfg(all(feature = "files", feature = "mmap"))]
+pub(crate) use encode::embeddable;
+pub(crate) use encode::{Encoder, expect_kind};
 pub use encode::{Storable, size, to_bytes, write};
 #[cfg(feature = "files")]
 pub use encode::{save, save_bytes, save_with};
+#[cfg(all(feature = "files", feature = "mmap"))]
 pub(crate) use header::chunk_log2;
 pub use header::{MAGIC, MAX_HEADER_BYTES};
 pub use image::Image;
@@ -54,7 +57,7 @@ pub use image::Image;
 pub use mapped::set_meta;
 #[cfg(feature = "mmap")]
 pub use mapped::{Examined, Mapped, examine, map};
-#[cfg(feature = "files")]
+#[cfg(all(feature = "files", feature = "mmap"))]
 pub(crate) use ranged::RangedFile;
 pub use read_only::ReadOnly;
 

@@ -7,7 +7,9 @@ use crate::{Error, Result};
 use std::fs::{self, File, Metadata, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
-use tempfile::{NamedTempFile, TempPath};
+use tempfile::NamedTempFile;
+#[cfg(all(feature = "files", feature = "mmap"))]
+use tempfile::TempPath;
 
 /// A new file in the folder of its target.
 pub(super) struct Part {
@@ -35,29 +37,6 @@ impl Part {
     /// Creates an empty file that can replace `path`. Fails early if it could not.
     pub fn beside(path: &Path, placing: Placing) -> Result<Part> {
         Part::in_form(path, placing, Form::new)
-    }
-
-    /// Creates an empty file with a temporary name, which other processes can open.
-    pub fn named(path: &Path, placing: Placing) -> Result<Part> {
-        Part::in_form(path, placing, Form::named)
-    }
-
-    /// Leaves a file with a temporary name to other processes, and returns its path.
-    pub fn leave(self) -> Result<PathBuf> {
-        let failed = |source| Error::io(&self.path, "create a file beside", source);
-        match self.form {
-            Form::Named(file, _) => Ok(file.keep().map_err(|error| failed(error.error))?.1),
-            #[cfg(target_os = "linux")]
-            Form::Nameless(_) => Err(failed(io::ErrorKind::Unsupported.into())),
-        }
-    }
-
-    /// Takes over a file that another process left under a temporary name.
-    pub fn resume(path: &Path, placing: Placing, file: File, name: &Path) -> Result<Part> {
-        Part::in_form(path, placing, |folder| {
-            let file = NamedTempFile::from_parts(file, TempPath::try_from_path(name)?);
-            Ok(Form::Named(file, usual_permissions(folder)?))
-        })
     }
 
     fn in_form(path: &Path, placing: Placing, form: impl FnOnce(&Path) -> io::Result<Form>) -> Result<Part> {
@@ -131,6 +110,33 @@ impl Part {
             let _ = folder.sync_all();
         }
         Ok(file)
+    }
+}
+
+/// Files that several processes write.
+#[cfg(all(feature = "files", feature = "mmap"))]
+impl Part {
+    /// Creates an empty file with a temporary name, which other processes can open.
+    pub fn named(path: &Path, placing: Placing) -> Result<Part> {
+        Part::in_form(path, placing, Form::named)
+    }
+
+    /// Leaves a file with a temporary name to other processes, and returns its path.
+    pub fn leave(self) -> Result<PathBuf> {
+        let failed = |source| Error::io(&self.path, "create a file beside", source);
+        match self.form {
+            Form::Named(file, _) => Ok(file.keep().map_err(|error| failed(error.error))?.1),
+            #[cfg(target_os = "linux")]
+            Form::Nameless(_) => Err(failed(io::ErrorKind::Unsupported.into())),
+        }
+    }
+
+    /// Takes over a file that another process left under a temporary name.
+    pub fn resume(path: &Path, placing: Placing, file: File, name: &Path) -> Result<Part> {
+        Part::in_form(path, placing, |folder| {
+            let file = NamedTempFile::from_parts(file, TempPath::try_from_path(name)?);
+            Ok(Form::Named(file, usual_permissions(folder)?))
+        })
     }
 }
 
