@@ -18,8 +18,10 @@
 //! [`PiecePlan::create_file`] and [`PiecePlan::finish_file`]. The bytes of the file are those of a
 //! filter that is built in one piece.
 //!
-//! No step holds more than its part of the filter, no piece is longer than [`MAX_PIECE_BYTES`], and
-//! the pieces of a task are together not longer than the filter, or 8 bytes per key if that is less.
+//! No piece is longer than [`MAX_PIECE_BYTES`], a merge holds no more than its part of the filter, and
+//! a collector at most 32 MiB of keys. The pieces of a task have 8 bytes for each key and line of a
+//! blocked filter, and 4 bytes for each key and bit of another one; or the bits of the filter, if they
+//! are less and fit into the same memory. A key that follows itself closely is listed once.
 //!
 //! Only kinds that are arrays of bits can be built in pieces, for the reason that
 //! [`sharded`](crate::sharded) gives. A piece that arrives twice sets the same bits again, but its

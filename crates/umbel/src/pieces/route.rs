@@ -1,12 +1,11 @@
-//! The parts that a digest belongs to, and the entries that pieces have for it.
+//! The ranges that a digest belongs to, and the entries that pieces have for it.
 
 use crate::bloom::scattered::Scatter;
-use crate::sharded::shard_of;
 use crate::{Blocked, Digest};
 
-/// A function from a digest to parts and entries.
+/// A function from a digest to ranges and entries.
 pub(super) trait Route: Copy {
-    /// Passes to `push` each part that the digest belongs to, and the entry for it.
+    /// Passes to `push` each range that the digest belongs to, and the entry for it.
     fn route(self, digest: Digest, push: impl FnMut(usize, &[u8]));
 }
 
@@ -41,18 +40,5 @@ impl<L: Scatter> Route for BitRoute<L> {
             let in_range = position & ((1 << self.log2) - 1);
             push((position >> self.log2) as usize, &(in_range as u32).to_le_bytes());
         }
-    }
-}
-
-/// Filters in shards: the digest itself.
-#[derive(Clone, Copy)]
-pub(super) struct ShardRoute {
-    pub shards: usize,
-}
-
-impl Route for ShardRoute {
-    #[inline(always)]
-    fn route(self, digest: Digest, mut push: impl FnMut(usize, &[u8])) {
-        push(shard_of(digest, self.shards), &digest.get().to_le_bytes());
     }
 }

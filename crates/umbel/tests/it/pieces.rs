@@ -231,12 +231,12 @@ fn tasks_that_fill_bits_merge_with_tasks_that_list_keys() {
     }
 }
 
-/// The filter takes 60 MB, so the entries of its keys leave as soon as a piece is full.
+/// The filter takes 38 MB, so the entries of its keys leave as soon as a piece is full.
 #[test]
 fn a_task_holds_a_bounded_number_of_entries() {
-    let keys: Vec<u64> = (0..6_000_000).collect();
-    for kind in [Kind::Blocked, Kind::Partitioned] {
-        let spec = Spec::new(48_000_000, 0.01).unwrap();
+    for (kind, keys) in [(Kind::Blocked, 4_500_000), (Kind::Partitioned, 1_500_000)] {
+        let keys: Vec<u64> = (0..keys).collect();
+        let spec = Spec::new(30_000_000, 0.01).unwrap();
         let plan = plan(kind, &spec, None);
         let mut task = Collector::new(&plan);
         let (mut early, mut assembly) = (0, Assembly::new(&plan).unwrap());
