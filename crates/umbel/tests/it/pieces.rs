@@ -167,11 +167,26 @@ proptest! {
         prop_assert_eq!(bytes, plan.file_bytes().unwrap());
         prop_assert_eq!(fs::read_dir(&found).unwrap().count(), shards as usize + 1);
     }
+}
+
+/// The payload of a forged piece: any bytes, or positions and numbers of which some are in the range.
+fn payload() -> impl Strategy<Value = Vec<u8>> {
+    let positions = proptest::collection::vec(0..1u32 << 20, 0..6);
+    let numbers = proptest::collection::vec(u64::MAX - (1 << 60)..=u64::MAX, 0..6);
+    prop_oneof![
+        proptest::collection::vec(any::<u8>(), 0..300),
+        positions.prop_map(|positions| positions.into_iter().flat_map(u32::to_le_bytes).collect()),
+        numbers.prop_map(|numbers| numbers.into_iter().flat_map(u64::to_le_bytes).collect()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, ..fixed() })]
 
     /// Random bytes, and random bytes behind a correct header and checksum.
     #[test]
     fn hostile_pieces_are_refused_or_change_only_bits(
-        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+        bytes in payload(),
         content in 0u8..5,
         start in proptest::sample::select(&[0u64, 8, 4096, 65_528, 65_536, 1 << 40, u64::MAX - 7]),
         kind in proptest::sample::select(&KINDS),
