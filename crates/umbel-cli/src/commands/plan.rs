@@ -10,6 +10,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::kind::Category;
+use umbel::sharded::{MAX_SHARDS, ShardPlan};
 use umbel::sizing::KPolicy;
 use umbel::spec::{KindOptions, plan};
 use umbel::{Kind, Plan, Spec};
@@ -28,11 +29,15 @@ use umbel::{Kind, Plan, Spec};
 /// unless they are given. For formats that store neither, they follow from the bits and the hash
 /// functions.
 ///
+/// With --shards, the numbers are those of all shards together. Keys are not spread evenly, so each
+/// shard has room for a few more than its share.
+///
 /// A rate assumes keys that were not crafted to collide, unless the filter is built with --key-file.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel plan -n 1e9 -p 0.1%               # the memory of a billion keys
   umbel plan -m 64MiB -p 1%               # the number of keys that fit
+  umbel plan -n 1e11 -p 1% --shards 256   # the size of each shard
   umbel plan -n 58110 -p 0.04 --kind standard
   umbel plan -m 10 -n 3 -k 3 --formulas   # what a textbook would say
   umbel plan -n 1e6 -p 1% --compare       # all kinds of sets side by side
@@ -67,6 +72,16 @@ pub struct Args {
     /// Map: number of different values, or 0..N for the integers up to N [default: 256]
     #[arg(long, value_name = "N|0..N", value_parser = values, help_heading = headings::FILTER)]
     values: Option<u64>,
+
+    /// Split the keys into N shards, as `umbel build --shards` does
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with_all = ["bits", "formulas", "compare"],
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SHARDS)),
+        help_heading = headings::FILTER
+    )]
+    shards: Option<u32>,
 
     #[command(flatten)]
     options: KindOptionArgs,
@@ -188,6 +203,9 @@ impl Args {
             );
         }
         let spec = Spec::from_given(given)?.with_policy(self.policy).with_options(options.clone());
+        if let Some(shards) = self.shards {
+            return planned_shards(&ShardPlan::new(kind, &spec, shards)?);
+        }
         let plan = match kind {
             // The kind literature is a standard filter with other hashes, and with exactly the bits
             // of the formula.
@@ -201,6 +219,15 @@ impl Args {
         let report = PlanReport::new(&plan, &spec)?;
         Ok((plan, report))
     }
+}
+
+/// Returns the plan and the report of a whole filter in shards.
+fn planned_shards(shards: &ShardPlan) -> Result<(Plan, PlanReport)> {
+    let mut plan = plan(shards.kind(), shards.shard_spec())?;
+    let report = PlanReport::new(&plan, shards.shard_spec())?.in_shards(shards);
+    (plan.capacity, plan.bytes) = (report.capacity, report.bytes);
+    (plan.bits, plan.stored_bits) = (report.bits, report.built_bits);
+    Ok((plan, report))
 }
 
 /// Parses --values, a number of values or `0..N`, and returns the largest value.
@@ -228,6 +255,10 @@ fn describe(plan: &Plan, report: &PlanReport, asked: Kind) -> Rows {
     };
     rows.add("bits", format!("{}, {:.2} per {each}{built}", plan.bits, report.bits_per_key));
     rows.add("memory", size(plan.bytes));
+    if let Some(shards) = &report.shards {
+        let each = format!("of {} for up to {} keys", size(shards.bytes), shards.capacity);
+        rows.add("shards", format!("{} {each}", shards.count));
+    }
     let cells = match plan.kind {
         Kind::Counting | Kind::VariableIncrement => "counters of each key",
         Kind::Cuckoo => "buckets for each key",

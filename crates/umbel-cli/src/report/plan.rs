@@ -4,6 +4,7 @@ use super::{Columns, percent};
 use serde::Serialize;
 use std::fmt;
 use umbel::kind::Capabilities;
+use umbel::sharded::ShardPlan;
 use umbel::sizing::{deletable, rate};
 use umbel::spec::stored_rate;
 use umbel::{Kind, Plan, Result, Spec};
@@ -31,7 +32,19 @@ pub struct PlanReport {
     pub deletability: Option<f64>,
     pub can: Abilities,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub shards: Option<ShardSizes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub formulas: Option<FormulaReport>,
+}
+
+/// The shards of a planned filter.
+#[derive(Debug, Serialize)]
+pub struct ShardSizes {
+    pub count: usize,
+    /// The number of keys that each shard has room for.
+    pub capacity: u64,
+    /// The bytes of each shard.
+    pub bytes: u64,
 }
 
 /// The formulas of the literature for the m, n and k of a plan.
@@ -85,8 +98,24 @@ impl PlanReport {
             lines_touched: plan.lines_touched,
             deletability: deletability.transpose()?,
             can: plan.kind.into(),
+            shards: None,
             formulas: None,
         })
+    }
+
+    /// Returns the report of a filter in shards, given that of one shard.
+    pub fn in_shards(self, plan: &ShardPlan) -> PlanReport {
+        let all = |one: u64| one.saturating_mul(plan.shards() as u64);
+        let sizes = ShardSizes { count: plan.shards(), capacity: self.capacity, bytes: self.bytes };
+        PlanReport {
+            capacity: plan.capacity(),
+            bits: all(self.bits),
+            built_bits: all(self.built_bits),
+            bytes: all(self.bytes),
+            bits_per_key: all(self.bits) as f64 / plan.capacity() as f64,
+            shards: Some(sizes),
+            ..self
+        }
     }
 }
 

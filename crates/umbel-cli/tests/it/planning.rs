@@ -33,6 +33,34 @@ fn a_large_filter_is_planned_at_once() {
     }
 }
 
+#[test]
+fn a_plan_of_shards_has_room_for_a_few_more_keys_in_each() {
+    let whole = plan(&["-n", "1e9", "-p", "1%"]);
+    let facts = plan(&["-n", "1e9", "-p", "1%", "--shards", "64"]);
+    let shard = &facts["shards"];
+    // 15 625 000 keys and five standard deviations of 3953.
+    assert_eq!((&shard["count"], &shard["capacity"]), (&64.into(), &15_644_765.into()), "{facts}");
+    assert_eq!(facts["capacity"], 1_000_000_000);
+    assert_eq!(number(&facts, "bytes"), 64.0 * number(shard, "bytes"));
+    let more = number(&facts, "bytes") / number(&whole, "bytes");
+    assert!((1.0..1.002).contains(&more), "{facts}");
+    let alone = plan(&["-n", "15644765", "-p", "1%"]);
+    assert_eq!((&shard["bytes"], &facts["fpr"]), (&alone["bytes"], &alone["fpr"]));
+    let text = Shell::new().run("plan -n 1e9 -p 1% --shards 64").ok().text().to_owned();
+    assert!(text.contains("64 of ") && text.contains(" for up to 15644765 keys"), "{text}");
+}
+
+#[test]
+fn shards_are_planned_from_keys_and_a_rate() {
+    let shell = Shell::new();
+    shell.run("plan -n 1e9 --shards 0").refused(&["--shards", "1..=1024"]);
+    shell.run("plan -n 1e9 --shards 1025").refused(&["--shards", "1..=1024"]);
+    shell.run("plan -m 1GiB -p 1% --shards 4").refused(&["--shards", "--bits"]);
+    shell
+        .run("plan -n 1e9 --kind cuckoo --shards 4")
+        .refused(&["cuckoo", "blocked, standard and partitioned"]);
+}
+
 /// Returns the textbook rate of k functions on m bits with n keys; a blocked filter has a higher
 /// one.
 fn textbook(kind: &str, facts: &Value) -> f64 {
