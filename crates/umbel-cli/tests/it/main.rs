@@ -91,6 +91,7 @@ mod remote;
 mod remote_cluster;
 mod remote_hostile;
 mod remote_transport;
+mod scale;
 mod secrets;
 mod shaping;
 mod short_reads;
