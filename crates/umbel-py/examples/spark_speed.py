@@ -22,6 +22,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
@@ -78,7 +79,7 @@ def insert(column):
     seconds = [0.0, 0.0]
     f = umbel.Bloom(KEYS, RATE)
     for start in range(0, ROWS, 1_000_000):
-        keys = pa.array(i % KEYS for i in range(start, min(start + 1_000_000, ROWS)))
+        keys = pa.array(np.arange(start, min(start + 1_000_000, ROWS)) % KEYS)
         if column == "text":
             keys = pc.binary_join_element_wise("user-", keys.cast("string"), "")
         batches = [keys[at : at + 10_000] for at in range(0, len(keys), 10_000)]
