@@ -23,7 +23,7 @@ mod text;
 pub use examples::examples;
 pub(crate) use examples::{elements, positions};
 pub use formula::Formula;
-pub use own::{OwnHash, OwnKeys};
+pub use own::{Operation, OwnHash, OwnKeys};
 use std::fmt;
 
 /// A worked example.

@@ -15,20 +15,17 @@ const MAX_KEY_CHARS: usize = 40;
 /// The largest value of a counter of four bits, which never changes again.
 const FULL: u64 = 15;
 
-/// A small filter of a user's own keys. The keys are inserted, then removed, then asked for, each
-/// in the given order.
+/// A small filter of a user's own keys, and the operations on it in their order.
 ///
 /// ```
 /// use umbel::Kind;
-/// use umbel_lab::trace::{Answer, Formula, OwnHash, OwnKeys};
-/// let keys = |keys: &[&str]| keys.iter().map(ToString::to_string).collect();
+/// use umbel_lab::trace::{Answer, Formula, Operation, OwnHash, OwnKeys};
+/// let keys = |keys: &[&str]| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
 /// let own = OwnKeys {
 ///     kind: Kind::Standard,
 ///     bits: 10,
 ///     hash: OwnHash::Formulas(Formula::parse_list("x mod 10, 2x+3 mod 10", 10)?),
-///     insert: keys(&["2", "4", "9"]),
-///     remove: Vec::new(),
-///     ask: keys(&["5", "12"]),
+///     operations: Operation::sequence(&keys(&["2", "4", "9"]), &[], &keys(&["5", "12"])),
 /// };
 /// let trace = own.run()?;
 /// let answers: Vec<&Answer> = trace.steps.iter().flat_map(|step| &step.answer).collect();
@@ -43,12 +40,34 @@ pub struct OwnKeys {
     pub bits: usize,
     /// The hash functions.
     pub hash: OwnHash,
-    /// Keys to insert.
-    pub insert: Vec<String>,
-    /// Keys to remove.
-    pub remove: Vec<String>,
-    /// Keys to ask for.
-    pub ask: Vec<String>,
+    /// Operations, in their order.
+    pub operations: Vec<Operation>,
+}
+
+/// An operation on a filter, with its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Inserts the key.
+    Insert(String),
+    /// Removes the key.
+    Remove(String),
+    /// Asks for the key.
+    Ask(String),
+}
+
+impl Operation {
+    /// Returns operations on these keys: all are inserted, then some removed, then some asked for.
+    pub fn sequence(insert: &[String], remove: &[String], ask: &[String]) -> Vec<Operation> {
+        let inserted = insert.iter().cloned().map(Operation::Insert);
+        let removed = remove.iter().cloned().map(Operation::Remove);
+        inserted.chain(removed).chain(ask.iter().cloned().map(Operation::Ask)).collect()
+    }
+
+    /// Returns the key.
+    pub fn key(&self) -> &str {
+        let (Operation::Insert(key) | Operation::Remove(key) | Operation::Ask(key)) = self;
+        key
+    }
 }
 
 /// The hash functions for a user's own keys.
@@ -70,7 +89,7 @@ struct Placed<'a> {
 }
 
 impl OwnKeys {
-    /// Computes the steps.
+    /// Computes the steps: the empty filter, one for each operation, and a summary.
     ///
     /// # Errors
     ///
@@ -88,21 +107,32 @@ impl OwnKeys {
             format!("{} {cells}, all 0, and {}.", self.bits, self.hash.description()),
             vec![filter.row()],
         )];
-        for key in &self.insert {
-            steps.push(self.inserted(&mut filter, &self.placed(key)?));
-        }
-        for key in &self.remove {
-            steps.push(self.removed(&mut filter, &self.placed(key)?));
-        }
-        for key in &self.ask {
-            let Placed { key, positions, calculation } = self.placed(key)?;
-            let mut step = filter.query(key, &positions);
-            step.says += &calculation;
-            steps.push(step);
+        for operation in &self.operations {
+            let placed = self.placed(operation.key())?;
+            steps.push(match operation {
+                Operation::Insert(_) => self.inserted(&mut filter, &placed),
+                Operation::Remove(_) => self.removed(&mut filter, &placed),
+                Operation::Ask(_) => {
+                    let mut step = filter.query(placed.key, &placed.positions);
+                    step.says += &placed.calculation;
+                    step
+                }
+            });
         }
         steps.push(self.summary(&filter, &steps));
-        let title = format!("{} in {} {label}", counted(self.insert.len(), "key"), self.bits);
+        let is_insertion = |operation: &&Operation| matches!(operation, Operation::Insert(_));
+        let inserted = self.operations.iter().filter(is_insertion).count();
+        let title = format!("{} in {} {label}", counted(inserted, "key"), self.bits);
         Ok(Trace { name: "keys", title, source: "Keys of your own".into(), steps })
+    }
+
+    /// Returns the positions of a key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OwnKeys`] if the key does not suit the hash functions.
+    pub fn positions(&self, key: &str) -> Result<Vec<usize>> {
+        Ok(self.placed(key)?.positions)
     }
 
     fn check(&self) -> Result<()> {
@@ -113,7 +143,7 @@ impl OwnKeys {
         if !(1..=MAX_HASHES).contains(&hashes) {
             return Err(wrong(format!("a trace has 1 to {MAX_HASHES} hash functions, not {hashes}")));
         }
-        let keys = || self.insert.iter().chain(&self.remove).chain(&self.ask);
+        let keys = || self.operations.iter().map(Operation::key);
         if keys().count() > MAX_KEYS {
             return Err(wrong(format!("a trace has at most {MAX_KEYS} keys, not {}", keys().count())));
         }
@@ -240,7 +270,8 @@ impl OwnKeys {
 }
 
 impl OwnHash {
-    fn count(&self) -> usize {
+    /// Returns the number of positions of each key.
+    pub fn count(&self) -> usize {
         match self {
             OwnHash::Library(hashes) => *hashes as usize,
             OwnHash::Formulas(formulas) => formulas.len(),
@@ -359,7 +390,8 @@ mod tests {
     }
 
     fn own(kind: Kind, hash: OwnHash, [insert, remove, ask]: [&[&str]; 3]) -> OwnKeys {
-        OwnKeys { kind, bits: 10, hash, insert: keys(insert), remove: keys(remove), ask: keys(ask) }
+        let operations = Operation::sequence(&keys(insert), &keys(remove), &keys(ask));
+        OwnKeys { kind, bits: 10, hash, operations }
     }
 
     fn formulas(text: &str) -> OwnHash {
@@ -389,24 +421,23 @@ mod tests {
     #[test]
     fn the_bits_and_answers_are_those_of_the_library() {
         for (bits, hashes) in [(10, 3), (1, 1), (64, 5), (97, 2), (512, 16)] {
+            let (inserted, asked) = (numbers(0..20), numbers(0..100));
             let own = OwnKeys {
                 kind: Kind::Standard,
                 bits,
                 hash: OwnHash::Library(hashes),
-                insert: numbers(0..20),
-                remove: Vec::new(),
-                ask: numbers(0..100),
+                operations: Operation::sequence(&inserted, &[], &asked),
             };
             let layout = Standard::new(bits as u64, hashes).unwrap();
             let mut filter = Bloom::with_layout(layout, Hasher::default()).unwrap();
-            for key in &own.insert {
+            for key in &inserted {
                 filter.insert(key.as_bytes());
             }
             let trace = own.run().unwrap();
             let words = filter.words().words();
             let expected = Row::new("bits", (0..bits).map(|bit| words[bit / 64] >> (bit % 64) & 1)).printed();
             assert_eq!(trace.steps.last().unwrap().array("bits").unwrap(), expected);
-            for (key, answer) in own.ask.iter().zip(trace.steps.iter().flat_map(|step| &step.answer)) {
+            for (key, answer) in asked.iter().zip(trace.steps.iter().flat_map(|step| &step.answer)) {
                 assert_eq!(answer.is_yes(), filter.contains(key.as_bytes()), "{key}");
             }
         }
@@ -415,21 +446,20 @@ mod tests {
     #[test]
     fn counters_and_removals_are_those_of_the_library() {
         for (bits, hashes) in [(10, 3), (5, 7), (97, 2), (2, 2)] {
+            // Some were inserted twice, some once, some never.
+            let (inserted, removed) = ([numbers(0..12), numbers(0..4)].concat(), numbers(2..20));
             let own = OwnKeys {
                 kind: Kind::Counting,
                 bits,
                 hash: OwnHash::Library(hashes),
-                insert: [numbers(0..12), numbers(0..4)].concat(),
-                // Some were inserted twice, some once, some never.
-                remove: numbers(2..20),
-                ask: Vec::new(),
+                operations: Operation::sequence(&inserted, &removed, &[]),
             };
             let mut filter =
                 Counting::new(bits as u64, hashes, Options::default(), Hasher::default()).unwrap();
-            for key in &own.insert {
+            for key in &inserted {
                 filter.insert(key.as_bytes()).unwrap();
             }
-            for key in &own.remove {
+            for key in &removed {
                 filter.remove(key.as_bytes());
             }
             let trace = own.run().unwrap();
@@ -465,9 +495,7 @@ mod tests {
             kind: Kind::Standard,
             bits: MAX_BITS,
             hash: OwnHash::Library(4),
-            insert: [&long[..], &numbers(0..60)].concat(),
-            remove: Vec::new(),
-            ask: long.to_vec(),
+            operations: Operation::sequence(&[&long[..], &numbers(0..60)].concat(), &[], &long),
         };
         let trace = trace.run().unwrap();
         let text = trace.to_text();
@@ -483,14 +511,16 @@ mod tests {
             assert!(error.contains(expected), "{error}");
         };
         let plain = || own(Kind::Standard, OwnHash::Library(3), [&["a"], &[], &[]]);
+        let inserting =
+            |keys: &[String]| OwnKeys { operations: Operation::sequence(keys, &[], &[]), ..plain() };
         refused(OwnKeys { bits: 0, ..plain() }, "1 to 512 bits, not 0");
         refused(OwnKeys { bits: 513, ..plain() }, "not 513");
         refused(OwnKeys { hash: OwnHash::Library(0), ..plain() }, "1 to 16 hash functions");
         refused(OwnKeys { kind: Kind::Cuckoo, ..plain() }, "use standard or counting");
-        refused(OwnKeys { insert: keys(&[""]), ..plain() }, "a comma too many");
-        refused(OwnKeys { insert: keys(&["\u{7}"]), ..plain() }, "cannot be drawn");
-        refused(OwnKeys { insert: vec!["a".repeat(41)], ..plain() }, "at most 40 characters");
-        refused(OwnKeys { insert: numbers(0..201), ..plain() }, "at most 200 keys, not 201");
+        refused(inserting(&keys(&[""])), "a comma too many");
+        refused(inserting(&keys(&["\u{7}"])), "cannot be drawn");
+        refused(inserting(&["a".repeat(41)]), "at most 40 characters");
+        refused(inserting(&numbers(0..201)), "at most 200 keys, not 201");
         refused(OwnKeys { hash: formulas("x"), ..plain() }, "not a whole number");
         refused(OwnKeys { hash: formulas("x, x mod 11"), ..plain() }, "\"x mod 11\" can be as large as 10");
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel::Kind;
 use umbel::file::{self, Placing};
-use umbel_lab::trace::{Example, Formula, OwnHash, OwnKeys, Trace, examples, find};
+use umbel_lab::trace::{Example, Formula, Operation, OwnHash, OwnKeys, Trace, examples, find};
 
 /// Show a worked example of the literature, or your own keys, step by step.
 ///
@@ -148,7 +148,7 @@ impl Args {
             Some(text) => OwnHash::Formulas(Formula::parse_list(text, bits.max(1)).context("--hash")?),
             None => OwnHash::Library(self.hashes),
         };
-        let trimmed = |keys: &[String]| keys.iter().map(|key| key.trim().to_owned()).collect();
+        let trimmed = |keys: &[String]| keys.iter().map(|key| key.trim().to_owned()).collect::<Vec<_>>();
         if self.insert.is_empty() && self.ask.is_empty() {
             bail!("there are no keys: give some with --insert, and others with --ask");
         }
@@ -156,9 +156,11 @@ impl Args {
             kind: self.kind,
             bits: usize::try_from(bits).unwrap_or(usize::MAX),
             hash,
-            insert: trimmed(&self.insert),
-            remove: trimmed(&self.remove),
-            ask: trimmed(&self.ask),
+            operations: Operation::sequence(
+                &trimmed(&self.insert),
+                &trimmed(&self.remove),
+                &trimmed(&self.ask),
+            ),
         })
     }
 }
