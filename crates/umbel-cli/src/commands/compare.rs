@@ -6,6 +6,7 @@ use crate::report::{Columns, Rows};
 use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
@@ -64,14 +65,7 @@ struct PairReport {
 type NamedFilter = (String, ReadOnly<Stored>);
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let mut filters = Vec::new();
-    let mut first = None;
-    for path in &args.filters {
-        let loaded = args.secrets.map_verified(path, Category::Set)?;
-        let (before, meta) = first.get_or_insert_with(|| (path, loaded.meta.clone()));
-        check_same_form((before, meta), (path, &loaded.meta))?;
-        filters.push((path.display().to_string(), loaded.filter));
-    }
+    let filters = open(&args.filters, &args.secrets)?;
     if let [left, right] = &filters[..] {
         let overlap = overlap(left, right)?;
         if args.json {
@@ -91,6 +85,26 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         output::text(matrix(&filters, args.containment)?)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Compares two filters, as `--json` does.
+pub fn pair(paths: &[PathBuf; 2], secrets: &Secrets) -> Result<Value> {
+    let filters = open(paths, secrets)?;
+    let (left, right) = (&filters[0], &filters[1]);
+    Ok(json!(PairReport::new(&left.0, &right.0, &overlap(left, right)?)))
+}
+
+/// Maps filters that can be compared.
+fn open(paths: &[PathBuf], secrets: &Secrets) -> Result<Vec<NamedFilter>> {
+    let mut filters = Vec::new();
+    let mut first = None;
+    for path in paths {
+        let loaded = secrets.map_verified(path, Category::Set)?;
+        let (before, meta) = first.get_or_insert_with(|| (path, loaded.meta.clone()));
+        check_same_form((before, meta), (path, &loaded.meta))?;
+        filters.push((path.display().to_string(), loaded.filter));
+    }
+    Ok(filters)
 }
 
 fn overlap(left: &NamedFilter, right: &NamedFilter) -> Result<Overlap> {

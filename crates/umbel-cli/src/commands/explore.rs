@@ -1,28 +1,47 @@
-//! `umbel explore`: a page in the browser to plan filters.
+//! `umbel explore`: a page in the browser to plan filters, look into them and ask them.
 
 use crate::args::headings;
-use crate::explore::{self, Options};
+use crate::explore::{self, Context, Options};
+use crate::filters::{ForeignArgs, Secrets};
 use anyhow::{Result, bail};
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Plan filters on a page in the browser.
+/// Plan, see and try filters on a page in the browser.
 ///
 /// The page is served by this program on this machine. It loads nothing from elsewhere, works
-/// offline, and computes with the code of the other commands: linked inputs for keys, rate, bits and
-/// hash functions, all kinds side by side, their curves, and the commands that build the filter. The
-/// part of the address after # is the plan, and can be sent to others.
+/// offline, and computes with the code of the other commands:
+///
+/// Plan: linked inputs for keys, rate, bits and hash functions, all kinds side by side, their curves,
+/// and the commands that build the filter. The part of the address after # is the plan, and can be
+/// sent to others. File: the facts of filters, a picture of their bits, and how much two of them
+/// share. Ask: the bits that a key reads in each filter, and which of many keys may be members. Toy:
+/// a filter small enough to see, with false positives and the keys that cause them. Watch it fill:
+/// the measured rate beside theory while keys are inserted.
 ///
 /// The address of the page is printed when it can be opened. It contains a random token, without
-/// which nothing is computed: give the address only to people who may use the page. SIGINT (Ctrl-C)
-/// and SIGTERM end the program.
+/// which nothing is answered: give the address only to people who may use the page. Only the files
+/// that are named here, or dropped on the page, can be read. SIGINT (Ctrl-C) and SIGTERM end the
+/// program.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel explore
+  umbel explore june.umbel july.umbel
   umbel explore --no-open --listen 127.0.0.1:8080
 
 Exit codes: 0 stopped by a signal, 2 an error occurred.")]
 pub struct Args {
+    /// Filters to show
+    #[arg(value_name = "FILTER")]
+    filters: Vec<PathBuf>,
+
+    #[command(flatten)]
+    foreign: ForeignArgs,
+
+    #[command(flatten)]
+    secrets: Secrets,
+
     /// Address to listen on; port 0 means any free port
     #[arg(
         long,
@@ -55,6 +74,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             args.listen
         );
     }
-    explore::serve(&Options { listen: args.listen, opens_browser: !args.no_open })?;
+    // Pipes with secrets are read once, and files that are not filters are mistakes.
+    args.secrets.ring()?;
+    let answers = Context::new(args.filters.clone(), args.foreign, args.secrets.clone());
+    for path in &args.filters {
+        answers.facts(path)?;
+    }
+    explore::serve(Options { listen: args.listen, answers, opens_browser: !args.no_open })?;
     Ok(ExitCode::SUCCESS)
 }

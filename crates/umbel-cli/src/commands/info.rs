@@ -7,6 +7,7 @@ use crate::system::{clock, signals};
 use crate::terminal::exit::FAILED;
 use crate::terminal::output;
 use anyhow::{Result, bail};
+use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,36 +60,49 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(code)
 }
 
+/// Describes one of several files, as `--json` does.
+pub fn facts(path: &Path, format: FormatArg) -> Result<Value> {
+    let name = path.display().to_string();
+    Ok(match Opened::read(path, format, false)? {
+        Opened::Own(examined) => json!(FilterReport::from_file(name, &examined)),
+        Opened::Foreign(filter) => json!(ForeignReport::from_file(name, &filter)),
+    })
+}
+
 enum Opened {
     Own(Box<Examined>),
     Foreign(Box<ForeignFilter>),
 }
 
 impl Opened {
-    /// Reads and verifies a file.
+    /// Reads and verifies one of the files of the command.
     fn new(args: &Args, path: &Path) -> Result<Opened> {
+        let opened = Opened::read(path, args.format, args.filters.len() == 1)?;
+        match &opened {
+            Opened::Foreign(filter) if args.bits => bail!(
+                "--bits draws filters of umbel only, and {} is in the format {}: leave it out",
+                path.display(),
+                filter.format()
+            ),
+            _ => Ok(opened),
+        }
+    }
+
+    /// Reads and verifies a file. The format is for it alone, or for one of several files.
+    fn read(path: &Path, format: FormatArg, is_alone: bool) -> Result<Opened> {
         signals::watch_mapped(path);
         match file::examine(path).map_err(anyhow::Error::new) {
             Ok(mut examined) => {
-                if args.filters.len() == 1 {
-                    args.format.check_own(path)?;
+                if is_alone {
+                    format.check_own(path)?;
                 }
                 // A filter whose clock is ahead stays there.
                 let _ = examined.advance(clock::now());
                 Ok(Opened::Own(Box::new(examined)))
             }
             Err(error) => {
-                let several = args.filters.len() > 1;
-                let format = if several { args.format.for_one_of_several(path) } else { args.format };
-                let filter = format.load_instead(path, error)?;
-                if args.bits {
-                    bail!(
-                        "--bits draws filters of umbel only, and {} is in the format {}: leave it out",
-                        path.display(),
-                        filter.format()
-                    );
-                }
-                Ok(Opened::Foreign(Box::new(filter)))
+                let format = if is_alone { format } else { format.for_one_of_several(path) };
+                Ok(Opened::Foreign(Box::new(format.load_instead(path, error)?)))
             }
         }
     }

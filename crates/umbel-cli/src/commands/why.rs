@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel::any::Stored;
 use umbel::foreign::{self, ForeignFilter, Format};
@@ -48,8 +48,9 @@ pub struct Args {
     json: bool,
 }
 
+/// The answer of a filter for a key, and how it follows, with the names that scripts rely on.
 #[derive(Serialize)]
-struct Explanation {
+pub struct Explanation {
     key: String,
     /// The kind of a filter of umbel.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,13 +125,10 @@ fn is_one(bits: &u64) -> bool {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let key = args.key.as_bytes();
-    let explanation = match explain_own(args, key) {
-        Err(error) if is_not_a_filter(&error) => {
-            explain_foreign(&args.foreign.open_instead(&args.filter, error, Opening::Loaded)?, key)?
-        }
-        explanation => explanation?,
-    };
+    let explanation = explanation(&args.filter, args.key.as_bytes(), &args.foreign, &args.secrets)?;
+    if explanation.format.is_none() {
+        args.foreign.check_own(&args.filter)?;
+    }
     if args.json {
         output::json(&explanation)?;
     } else {
@@ -139,10 +137,24 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(found(explanation.member))
 }
 
-fn explain_own(args: &Args, key: &[u8]) -> Result<Explanation> {
-    check_plain(&args.filter)?;
-    let mut filter = args.secrets.map_verified(&args.filter, Category::Set)?.filter;
-    args.foreign.check_own(&args.filter)?;
+/// Explains the answer of a filter, of umbel or of another program.
+pub fn explanation(
+    filter: &Path,
+    key: &[u8],
+    foreign: &ForeignArgs,
+    secrets: &Secrets,
+) -> Result<Explanation> {
+    match explain_own(filter, key, secrets) {
+        Err(error) if is_not_a_filter(&error) => {
+            explain_foreign(&foreign.open_instead(filter, error, Opening::Loaded)?, key)
+        }
+        explanation => explanation,
+    }
+}
+
+fn explain_own(filter: &Path, key: &[u8], secrets: &Secrets) -> Result<Explanation> {
+    check_plain(filter)?;
+    let mut filter = secrets.map_verified(filter, Category::Set)?.filter;
     filter.advance(clock::now())?;
     explain(&filter, key)
 }

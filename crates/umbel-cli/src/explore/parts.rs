@@ -23,7 +23,7 @@ pub struct Part {
 }
 
 /// All files of the page, the first of them itself.
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 15] = [
     Part { path: "/", content_type: HTML, contents: include_str!("page/index.html") },
     Part { path: "/style.css", content_type: CSS, contents: include_str!("page/style.css") },
     Part { path: "/icon.svg", content_type: SVG, contents: include_str!("page/icon.svg") },
@@ -32,6 +32,12 @@ const PARTS: [Part; 9] = [
     Part { path: "/language.js", content_type: JAVASCRIPT, contents: include_str!("page/language.js") },
     Part { path: "/chart.js", content_type: JAVASCRIPT, contents: include_str!("page/chart.js") },
     Part { path: "/plan.js", content_type: JAVASCRIPT, contents: include_str!("page/plan.js") },
+    Part { path: "/facts.js", content_type: JAVASCRIPT, contents: include_str!("page/facts.js") },
+    Part { path: "/file.js", content_type: JAVASCRIPT, contents: include_str!("page/file.js") },
+    Part { path: "/picture.js", content_type: JAVASCRIPT, contents: include_str!("page/picture.js") },
+    Part { path: "/ask.js", content_type: JAVASCRIPT, contents: include_str!("page/ask.js") },
+    Part { path: "/toy.js", content_type: JAVASCRIPT, contents: include_str!("page/toy.js") },
+    Part { path: "/fill.js", content_type: JAVASCRIPT, contents: include_str!("page/fill.js") },
     Part { path: TEXTS_PATH, content_type: JAVASCRIPT, contents: TEXTS },
 ];
 

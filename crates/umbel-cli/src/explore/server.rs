@@ -1,8 +1,11 @@
 //! The HTTP server of the page: connections, limits, and its end.
 
+use super::api::Context as Answers;
+use super::drop::Drops;
 use super::guard::{Guard, Refusal};
 use super::parts::{CONTENT_SECURITY_POLICY, Part};
 use super::{api, browser};
+use crate::remote::percent;
 use crate::system::signals;
 use crate::terminal::output;
 use anyhow::{Context, Result};
@@ -53,6 +56,8 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 /// The settings of the server.
 pub struct Options {
     pub listen: SocketAddr,
+    /// The files that the page may ask about, and what opens them.
+    pub answers: Answers,
     /// Whether the page is opened in the browser of the user, if there is one.
     pub opens_browser: bool,
 }
@@ -62,6 +67,8 @@ struct State {
     guard: Guard,
     /// The path that leads to the page once, without a token in it.
     door: Door,
+    answers: Answers,
+    drops: Drops,
     computations: Semaphore,
 }
 
@@ -70,12 +77,13 @@ struct State {
 /// # Errors
 ///
 /// If the address is not free, or threads cannot be started.
-pub fn serve(options: &Options) -> Result<()> {
+pub fn serve(options: Options) -> Result<()> {
     let (terminate, until) = oneshot::channel();
     signals::on_termination(move || {
         // The receiver lives as long as the program.
         let _ = terminate.send(());
     })?;
+    let (drops, _folder) = Drops::new()?;
     let runtime = Runtime::new().context("cannot start threads")?;
     let served = runtime.block_on(async {
         let listener = TcpListener::bind(options.listen)
@@ -88,7 +96,8 @@ pub fn serve(options: &Options) -> Result<()> {
         if let Some(path) = &door.path {
             browser::open(&format!("http://{address}{path}"));
         }
-        let state = State { guard, door, computations: Semaphore::new(MAX_COMPUTATIONS) };
+        let computations = Semaphore::new(MAX_COMPUTATIONS);
+        let state = State { guard, door, answers: options.answers, drops, computations };
         accept_until(listener, Arc::new(state), until).await;
         anyhow::Ok(())
     });
@@ -192,16 +201,44 @@ async fn answer(
     if head.method != Method::POST {
         return Err((StatusCode::METHOD_NOT_ALLOWED, "questions are sent with POST"));
     }
-    let question = api::find(question).ok_or((StatusCode::NOT_FOUND, "there is no such question"))?;
-    let asked = read_json(body).await?;
+    let answered = if question == "drop" {
+        let path = state.drops.store(&dropped_name(head), body).await?;
+        compute(state, move |state| {
+            let facts = state.answers.facts(&path);
+            match facts {
+                Ok(_) => state.answers.add(path),
+                Err(_) => state.drops.remove(&path),
+            }
+            facts
+        })
+        .await?
+    } else {
+        let question = api::find(question).ok_or((StatusCode::NOT_FOUND, "there is no such question"))?;
+        let asked = read_json(body).await?;
+        compute(state, move |state| question(&state.answers, &asked)).await?
+    };
+    Ok(response("application/json", answered.to_string()))
+}
+
+/// Computes an answer in a thread, when there is a place.
+async fn compute(
+    state: &Arc<State>,
+    answer: impl FnOnce(&State) -> Result<Value> + Send + 'static,
+) -> Result<Value, Refusal> {
     let Ok(_permit) = state.computations.acquire().await else {
         return Err((StatusCode::SERVICE_UNAVAILABLE, "the server is ending"));
     };
-    let answered = tokio::task::spawn_blocking(move || question(&asked)).await;
+    let shared = Arc::clone(state);
+    let answered = tokio::task::spawn_blocking(move || answer(&shared)).await;
     let answered =
         answered.map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, "the answer failed: please report this"))?;
-    let answered = answered.unwrap_or_else(|error| json!({"error": format!("{error:#}")}));
-    Ok(response("application/json", answered.to_string()))
+    Ok(answered.unwrap_or_else(|error| json!({"error": format!("{error:#}")})))
+}
+
+/// Returns the name of a dropped file, which is written in percent codes.
+fn dropped_name(head: &Parts) -> String {
+    let name = head.headers.get("x-umbel-name").and_then(|name| name.to_str().ok()).unwrap_or_default();
+    String::from_utf8_lossy(&percent::decode(name)).into_owned()
 }
 
 /// Reads a question within its limits.

@@ -10,7 +10,7 @@ mod client;
 mod connection;
 mod endpoint;
 mod error;
-mod percent;
+pub mod percent;
 mod process_list;
 mod record;
 mod redirect;

@@ -25,7 +25,11 @@ static WATCH_BUS_SIGNAL: Once = Once::new();
 /// Registers a file that will be mapped; the first call installs the handler of SIGBUS.
 pub fn watch_mapped(path: &Path) {
     let len = std::fs::metadata(path).map_or(0, |found| found.len());
-    lock(&MAPPED).push((path.to_owned(), len));
+    let mut mapped = lock(&MAPPED);
+    // A file may be mapped again and again.
+    mapped.retain(|(known, _)| known != path);
+    mapped.push((path.to_owned(), len));
+    drop(mapped);
     WATCH_BUS_SIGNAL.call_once(|| {
         let Ok((mut wake, signal)) = UnixStream::pair() else { return };
         umbel::memory::release_bus_signal();

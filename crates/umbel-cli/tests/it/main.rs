@@ -42,6 +42,7 @@ mod escapes;
 mod estimates;
 mod examples;
 mod explore;
+mod explore_files;
 mod facts;
 mod failing_calls;
 mod foreign;

@@ -189,12 +189,13 @@ fn measure(args: &Args, filter: &Measured) -> Result<Measurement> {
     Ok(measurement)
 }
 
-/// Quantiles of the normal distribution for intervals of 95 % and 99.9 %.
-const Z_95: f64 = 1.959_963_985;
+/// Quantile of the normal distribution for intervals of 95 %.
+pub const Z_95: f64 = 1.959_963_985;
+/// Quantile of the normal distribution for intervals of 99.9 %.
 const Z_999: f64 = 3.290_526_731;
 
 /// Returns the interval of Wilson (1927) for a share.
-fn wilson(positives: u64, queries: u64, z: f64) -> (f64, f64) {
+pub fn wilson(positives: u64, queries: u64, z: f64) -> (f64, f64) {
     let (n, share) = (queries as f64, positives as f64 / queries as f64);
     let middle = share + z * z / (2.0 * n);
     let half = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();

@@ -1,6 +1,6 @@
 //! `umbel lab`: experiments that reproduce the numbers of the literature.
 
-mod fpr;
+pub mod fpr;
 mod list;
 mod run;
 mod trace;

@@ -1,7 +1,7 @@
 //! The curves of a plan: rate by keys for filters of bits, and bits per key by rate for all kinds.
 
-use super::fields;
 use super::plan::Question;
+use super::{Context, fields};
 use crate::args::names::kinds_of;
 use crate::filters::DEFAULT_RATE;
 use anyhow::Result;
@@ -21,7 +21,7 @@ const BIT_KINDS: [Kind; 3] = [Kind::Blocked, Kind::Standard, Kind::Partitioned];
 const RATES: (f64, f64) = (0.3, 1e-8);
 
 /// Returns the points of all curves of a plan.
-pub fn curves(asked: &Value) -> Result<Value> {
+pub fn curves(_: &Context, asked: &Value) -> Result<Value> {
     let question: Question = fields(asked)?;
     let given = question.given()?;
     let given = Given { p: given.p.or(Some(DEFAULT_RATE).filter(|_| given.m.is_none())), ..given };

@@ -1,7 +1,7 @@
 //! Plans: all kinds of sets side by side, as `umbel plan --compare` computes them, and the code that
 //! builds one of them.
 
-use super::{arguments, code, fields};
+use super::{Context, arguments, code, fields};
 use crate::args::number;
 use crate::commands::plan;
 use crate::filters::SizeArgs;
@@ -37,7 +37,7 @@ impl Question {
     }
 
     /// Returns the first parameter that is not a number, and why.
-    fn mistake(&self) -> Option<Value> {
+    pub fn mistake(&self) -> Option<Value> {
         self.parameters()
             .into_iter()
             .filter(|(_, text, ..)| !text.is_empty())
@@ -79,7 +79,7 @@ fn hashes(text: &str) -> Result<u32, String> {
 }
 
 /// Plans all kinds, and says how the chosen one is built.
-pub fn plan(asked: &Value) -> Result<Value> {
+pub fn plan(_: &Context, asked: &Value) -> Result<Value> {
     let question: Question = fields(asked)?;
     if let Some(mistake) = question.mistake() {
         return Ok(mistake);

@@ -2,7 +2,11 @@
 // The frame of the page: tabs, language, the state in the address, and messages.
 
 import * as language from "./language.js";
+import { answers } from "./ask.js";
+import { files } from "./file.js";
+import { fill } from "./fill.js";
 import { plan } from "./plan.js";
+import { toy } from "./toy.js";
 
 /**
  * A tab: how it starts, and how it takes up the state in the address.
@@ -13,11 +17,12 @@ import { plan } from "./plan.js";
  * The frame, as the tabs see it.
  * @typedef {object} Page
  * @property {(name: string, values: Record<string, string>) => void} remember Writes the state of a tab into the address.
+ * @property {(name: string) => void} show Opens a tab.
  * @property {(error: Error | null) => void} report Shows that the server cannot be reached, or that it can again.
  */
 
 /** @type {Record<string, Tab>} */
-const TABS = { plan };
+const TABS = { plan, file: files, ask: answers, toy, fill };
 
 const names = Object.keys(TABS);
 let shown = "";
@@ -33,6 +38,9 @@ const page = {
     // A per cent sign can be read better than its code.
     const encoded = parts.map(([key, value]) => `${key}=${encodeURIComponent(value).replaceAll("%25", "%").replaceAll("%20", " ")}`);
     history.replaceState(null, "", `${location.pathname}${location.search}#${encoded.join("&")}`);
+  },
+  show(name) {
+    /** @type {HTMLElement} */ (document.querySelector(`[data-tab="${name}"]`)).click();
   },
   report(error) {
     trouble = error;

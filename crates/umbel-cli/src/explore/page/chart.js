@@ -18,8 +18,8 @@ const STEPS = 60;
  */
 
 /**
- * A curve. Its style is one of fourteen: seven colours, solid or dashed.
- * @typedef {{ name: string, points: [number, number][], style: number, strong: boolean }} Series
+ * A curve, or dots with a bar for each. The style is one of fourteen: seven colours, solid or dashed.
+ * @typedef {{ name: string, points: [number, number][], style: number, strong: boolean, bars?: [number, number][] }} Series
  */
 
 /**
@@ -183,6 +183,10 @@ export class Chart {
     for (const curve of [...series].sort((left, right) => Number(left.strong) - Number(right.strong))) {
       const points = curve.points.filter(inside);
       if (!points.length) continue;
+      if (curve.bars) {
+        parts.push(...this.#dots(curve));
+        continue;
+      }
       const path = points.map((point, number) => `${number ? "L" : "M"}${this.#x(point[0]).toFixed(1)} ${this.#y(point[1]).toFixed(1)}`);
       parts.push(element("path", { class: classes(curve), d: path.join("") }));
     }
@@ -190,6 +194,19 @@ export class Chart {
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.svg.replaceChildren(...parts);
     if (!this.values.hidden) this.#step(0);
+  }
+
+  /** Returns the dots of measurements with their bars. */
+  #dots(/** @type {Series} */ curve) {
+    const { x, y } = /** @type {Content} */ (this.#content);
+    const [bottom, top] = y.range;
+    return curve.points.flatMap((point, number) => {
+      const [low, high] = curve.bars?.[number] ?? [point[1], point[1]];
+      if (point[0] > x.range[1] || point[1] > top) return [];
+      const place = this.#x(point[0]);
+      const bar = { class: `bar ${classes(curve)}`, x1: place, x2: place, y1: this.#y(Math.max(low, bottom)), y2: this.#y(Math.min(high, top)) };
+      return [element("line", bar), element("circle", { class: `dot ${classes(curve)}`, cx: place, cy: this.#y(point[1]), r: 3 })];
+    });
   }
 
   /** Returns the value of the horizontal axis at a share of it. */

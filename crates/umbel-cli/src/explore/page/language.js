@@ -80,8 +80,9 @@ export function short(/** @type {number} */ value) {
   return new Intl.NumberFormat(language, { notation: "compact", maximumSignificantDigits: 3 }).format(value);
 }
 
-/** Formats a share in per cent. */
+/** Formats a share in per cent, or as a power of ten if it is tiny. */
 export function percent(/** @type {number} */ value, digits = 4) {
+  if (value > 0 && value < 1e-7) return value.toExponential(Math.min(digits, 3) - 1);
   return `${number(value * 100, digits)} %`;
 }
 

@@ -13,18 +13,36 @@ export class Unreachable extends Error {}
  * @returns {Promise<any>}
  */
 export async function ask(question, fields) {
+  return request(question, JSON.stringify(fields), { "content-type": "application/json" });
+}
+
+/**
+ * Sends a file, whose facts can then be asked for.
+ * @param {File} file
+ * @returns {Promise<any>}
+ */
+export async function send(file) {
+  return request("drop", file, { "x-umbel-name": encodeURIComponent(file.name) });
+}
+
+/**
+ * @param {string} question
+ * @param {BodyInit} body
+ * @param {Record<string, string>} headers
+ */
+async function request(question, body, headers) {
   let response;
   try {
-    response = await fetch(`api/${question}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", "x-umbel-token": token },
-      body: JSON.stringify(fields),
-    });
+    response = await fetch(`api/${question}`, { method: "POST", headers: { "x-umbel-token": token, ...headers }, body });
   } catch {
     throw new Unreachable("gone");
   }
-  if (!response.ok) throw new Unreachable(response.status === 401 ? "token" : "refused");
-  return response.json();
+  if (response.status === 401) throw new Unreachable("token");
+  try {
+    return await response.json();
+  } catch {
+    throw new Unreachable("refused");
+  }
 }
 
 /**

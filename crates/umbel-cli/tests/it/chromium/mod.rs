@@ -37,13 +37,18 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts the browser, if there is one on this machine.
+    /// Starts the browser. There has to be one where everything is tested.
     pub fn start() -> Option<Browser> {
+        let Some(program) = program() else {
+            assert!(std::env::var_os("CI").is_none(), "no browser: `apt-get install chromium`");
+            eprintln!("skipped, since there is no browser: `apt-get install chromium`");
+            return None;
+        };
         let profile = tempfile::tempdir().expect("a temporary folder");
         // The protocol uses the files 3 and 4.
         let script = "exec \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";
         let mut child = Command::new("sh")
-            .args(["-c", script, "sh", program()?])
+            .args(["-c", script, "sh", program])
             .args(OPTIONS.split_whitespace())
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .stdin(Stdio::piped())
