@@ -5,16 +5,18 @@
 
 Measurements of the same rows on one core, the fastest of some runs each:
 
+- *task*: what the tasks do with the Arrow batches of the column, and the merge of what they return, in this
+  process and without Spark.
 - *count*: a job whose tasks receive the Arrow batches of the column and count their rows. This is what
   Spark takes to read the rows and to pass them to Python.
 - *collect*: the same, but the tasks turn their keys into pieces, which are counted.
 - *build*: `umbel.spark.build` of the column: the pieces are shuffled, merged and sent to the driver.
 - *insert*: `Bloom.update` with the same rows in Arrow batches of 10 000 in this process.
 
-The speed of *collect* and *build* is the number of rows by the time that they take longer than *count*. A
-build has fixed costs of a second or so, for the stages of its job: measure many rows. Times on the clock
-include waiting; those on processors are of all processes of the session, so that other programs on the
-machine matter little.
+The speed of *task* is comparable with *insert* as it is. That of *collect* and *build* is the number of
+rows by the time that they take longer than *count*. The stages of a build have fixed costs of a second or
+so: measure many rows. Times on the clock include waiting; those on processors are of all processes of the
+session, so that other programs on the machine matter little.
 """
 
 import os
@@ -74,20 +76,64 @@ def fastest(run):
 COLUMNS = {"integers": f"id % {KEYS}", "text": f"concat('user-', id % {KEYS})"}
 
 
+def chunks(column, start, end):
+    """Yields the rows of a column as lists of batches of 10 000 rows."""
+    for at in range(start, end, 1_000_000):
+        keys = pa.array(np.arange(at, min(at + 1_000_000, end)) % KEYS)
+        if column == "text":
+            keys = pc.binary_join_element_wise("user-", keys.cast("string"), "")
+        yield [keys[row : row + 10_000] for row in range(0, len(keys), 10_000)]
+
+
 def insert(column):
     """Measures `Bloom.update` in this process, without the making of the batches."""
     seconds = [0.0, 0.0]
     f = umbel.Bloom(KEYS, RATE)
-    for start in range(0, ROWS, 1_000_000):
-        keys = pa.array(np.arange(start, min(start + 1_000_000, ROWS)) % KEYS)
-        if column == "text":
-            keys = pc.binary_join_element_wise("user-", keys.cast("string"), "")
-        batches = [keys[at : at + 10_000] for at in range(0, len(keys), 10_000)]
+    for batches in chunks(column, 0, ROWS):
         clock, processor = time.perf_counter(), time.process_time()
         for batch in batches:
             f.update(batch)
         seconds[0] += time.perf_counter() - clock
         seconds[1] += time.process_time() - processor
+    return seconds
+
+
+def task(column):
+    """Measures what four tasks do, and the merge of their pieces, in this process."""
+    seconds = [0.0, 0.0]
+    layout = umbel._umbel._Layout(KEYS, RATE)
+    pieces = {}
+
+    def timed(step):
+        clock, processor = time.perf_counter(), time.process_time()
+        result = step()
+        seconds[0] += time.perf_counter() - clock
+        seconds[1] += time.process_time() - processor
+        return result
+
+    def add(collector, batches):
+        for batch in batches:
+            collector.add(batch)
+            keep(collector.drain())
+
+    def keep(drained):
+        for part, piece in drained:
+            pieces.setdefault(part, []).append(piece)
+
+    def merge():
+        merged = []
+        for part, found in pieces.items():
+            merging = umbel._umbel._Merge(layout, part)
+            merging.update(found)
+            merged += merging.pieces()
+        return umbel._umbel._assemble_pieces(layout, merged)
+
+    for start in range(0, ROWS, (ROWS + 3) // 4):
+        collector = umbel._umbel._Collector(layout)
+        for batches in chunks(column, start, min(start + (ROWS + 3) // 4, ROWS)):
+            timed(lambda: add(collector, batches))
+        timed(lambda: keep(collector.drain(True)))
+    timed(merge)
     return seconds
 
 
@@ -120,12 +166,19 @@ def main():
             umbel.spark.build(rows, "key", n=KEYS, p=RATE)
 
         read()  # starts the processes of Python, and warms up Java
-        inserted, counted, collected, built = insert(name), fastest(read), fastest(collect), fastest(build)
+        inserted, done = insert(name), task(name)
+        counted, collected, built = fastest(read), fastest(collect), fastest(build)
         for wall, kind in enumerate(("clock", "processor")):
             direct = ROWS / inserted[wall] / 1e6
             print(f"{name}, {kind}: count {counted[wall]:.2f} s; insert {inserted[wall]:.2f} s, {direct:.1f} M/s")
+            alone = ROWS / done[wall] / 1e6
+            print(f"    task {done[wall]:.2f} s: {alone:.1f} M/s, {alone / direct:.2f} of insert")
             for what, times in {"collect": collected, "build": built}.items():
-                alone = ROWS / (times[wall] - counted[wall]) / 1e6
+                longer = times[wall] - counted[wall]
+                if longer <= 0:
+                    print(f"    {what} {times[wall]:.2f} s: no longer than count, so measure more rows")
+                    continue
+                alone = ROWS / longer / 1e6
                 print(f"    {what} {times[wall]:.2f} s: {alone:.1f} M/s, {alone / direct:.2f} of insert")
     spark.stop()
 
