@@ -243,6 +243,7 @@ pub mod internals {
     pub mod hex;
     #[cfg(all(unix, feature = "files", feature = "secrets"))]
     pub mod key_file;
+    pub mod parallel;
     pub mod regular_file;
     pub mod secret;
     #[cfg(all(unix, feature = "files"))]

@@ -13,6 +13,7 @@
 //! ```
 
 use super::ShardPlan;
+use super::plan::can_be_split;
 use crate::file::{self, FormatError, Placing};
 use crate::internals::regular_file;
 use crate::{Error, HashId, Kind, Result};
@@ -25,8 +26,20 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// The name of the manifest in the folder.
 pub const MANIFEST: &str = "manifest";
 
+/// The name of the manifest of a change that is committed, and not complete yet.
+pub(super) const NEXT_MANIFEST: &str = "manifest.next";
+
 /// The largest number of shards: each is an open file when the filter is asked.
 pub const MAX_SHARDS: u32 = 1024;
+
+/// Where a manifest was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the file of this name.
+    Usual,
+    /// In that of a change that is committed, and not complete yet.
+    Next,
+}
 
 const VERSION: u16 = 1;
 const FIRST_WORD: &str = "umbel-shards ";
@@ -56,14 +69,39 @@ impl Manifest {
         }
     }
 
-    /// Reads the manifest of a folder.
+    /// Returns the manifest of a filter of the same plan with other shards.
+    pub(super) fn with_sums(&self, sums: Vec<u64>) -> Manifest {
+        Manifest { sums, ..self.clone() }
+    }
+
+    /// Reads the manifest of a folder: that of a change which was committed and is not complete, if
+    /// there is one.
     ///
     /// # Errors
     ///
     /// If it cannot be read, or is not valid or damaged.
     pub fn load(folder: impl AsRef<Path>) -> Result<Manifest> {
-        let folder = folder.as_ref();
-        let path = &folder.join(MANIFEST);
+        Manifest::load_listed(folder.as_ref()).map(|(manifest, _)| manifest)
+    }
+
+    /// Reads the manifest that lists the shards of a folder, and returns where it was.
+    pub(super) fn load_listed(folder: &Path) -> Result<(Manifest, Place)> {
+        match Manifest::load_next(folder)? {
+            Some(manifest) => Ok((manifest, Place::Next)),
+            None => Ok((Manifest::read(folder, MANIFEST)?, Place::Usual)),
+        }
+    }
+
+    /// Reads the manifest of a change that is not complete; `None` if there is no such change.
+    pub(super) fn load_next(folder: &Path) -> Result<Option<Manifest>> {
+        match Manifest::read(folder, NEXT_MANIFEST) {
+            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+            manifest => manifest.map(Some),
+        }
+    }
+
+    fn read(folder: &Path, name: &str) -> Result<Manifest> {
+        let path = &folder.join(name);
         let failed = |doing| move |source| Error::io(path, doing, source);
         let file = regular_file::open(path).map_err(explain_missing(folder)).map_err(failed("open"))?;
         let mut bytes = Vec::new();
@@ -77,21 +115,28 @@ impl Manifest {
         file::save_bytes(folder.join(MANIFEST), self.encode().as_bytes(), once).map(drop)
     }
 
+    /// Writes the manifest of a change, which commits it.
+    pub(super) fn save_next(&self, folder: &Path) -> Result<()> {
+        file::save_bytes(folder.join(NEXT_MANIFEST), self.encode().as_bytes(), Placing::default()).map(drop)
+    }
+
     /// Fails if the folder has a manifest already. Builders check that before they start.
     ///
     /// # Errors
     ///
     /// If it has one, or that cannot be found out.
     pub fn refuse_existing(folder: impl AsRef<Path>) -> Result<()> {
-        let path = &folder.as_ref().join(MANIFEST);
-        match fs::symlink_metadata(path) {
-            Ok(_) => {
-                let why = "the folder is a filter already: name another one, or remove it first";
-                Err(Error::io(path, "create", io::Error::new(ErrorKind::AlreadyExists, why)))
+        for path in [MANIFEST, NEXT_MANIFEST].map(|name| folder.as_ref().join(name)) {
+            match fs::symlink_metadata(&path) {
+                Ok(_) => {
+                    let why = "the folder is a filter already: name another one, or remove it first";
+                    return Err(Error::io(&path, "create", io::Error::new(ErrorKind::AlreadyExists, why)));
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::io(&path, "find", error)),
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(Error::io(path, "find", error)),
         }
+        Ok(())
     }
 
     /// Returns the kind of each shard.
@@ -152,7 +197,8 @@ impl Manifest {
         }
         let manifest = Manifest::parse(content).ok_or_else(not_valid)?;
         // One text for each manifest, so that equal filters have equal folders.
-        let sensible = manifest.capacity > 0
+        let sensible = can_be_split(manifest.kind)
+            && manifest.capacity > 0
             && (manifest.rate > 0.0 && manifest.rate < 1.0)
             && (1..=MAX_SHARDS as usize).contains(&manifest.sums.len());
         if manifest.encode() != text || !sensible {
@@ -237,6 +283,7 @@ mod tests {
         assert!(sealed(content.clone()).is_ok());
         for (from, to) in [
             ("kind blocked", "kind flat"),
+            ("kind blocked", "kind cuckoo"),
             ("keys 1000000", "keys +1000000"),
             ("rate 0.001", "rate 0.0010"),
             ("rate 0.001", "rate NaN"),

@@ -39,22 +39,35 @@
 //! ```
 
 mod builder;
+mod change;
+mod combine;
+mod examine;
 mod manifest;
 mod plan;
 mod route;
+mod update;
 
 pub use builder::ShardedBuilder;
+pub use change::FolderLock;
+pub use combine::{intersect, unite};
+pub use examine::{ExaminedShards, examine};
 pub use manifest::{MANIFEST, MAX_SHARDS, Manifest};
 pub use plan::ShardPlan;
 pub use route::shard_of;
+pub use update::ShardedUpdate;
 
 use crate::file::{self, FormatError, Mapped};
 use crate::hash::KeyRing;
 use crate::key::Hashed;
 use crate::tile::{self, ones};
 use crate::{Answers, Batch, Digest, Error, Hasher, Key, Result, Stats, TILE};
+use manifest::Place;
 use route::Router;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+
+/// The number of times that a folder is opened while other processes change it.
+const MAX_OPENINGS: usize = 100;
 
 /// A filter in shards, for lookups. Every shard is mapped; every part of it is verified before the
 /// first answer from it, as in [`Mapped`].
@@ -85,15 +98,36 @@ impl Sharded {
     /// As [`Sharded::open`]; also if the secret is not in the ring.
     pub fn open_with(folder: impl AsRef<Path>, ring: &KeyRing) -> Result<Sharded> {
         let folder = folder.as_ref();
-        let manifest = Manifest::load(folder)?;
+        for _ in 0..MAX_OPENINGS {
+            let listed = Manifest::load_listed(folder)?;
+            match Sharded::open_listed(folder, &listed, ring) {
+                // Shards may change between the manifest and the last of them. Then the manifest is
+                // another one, too.
+                Err(_) if Manifest::load_listed(folder)? != listed => {}
+                opened => return opened,
+            }
+        }
+        let busy = io::Error::new(ErrorKind::ResourceBusy, "it is changed again and again");
+        Err(Error::io(folder, "open", busy))
+    }
+
+    /// Opens the shards that a manifest lists.
+    fn open_listed(folder: &Path, (manifest, place): &(Manifest, Place), ring: &KeyRing) -> Result<Sharded> {
         let open = |shard: usize| {
             let path = shard_path(folder, shard);
-            let mapped = file::map(&path, ring)?;
+            let staged = (*place == Place::Next).then(|| change::staged_path(folder, shard));
+            let map = |path: &Path| file::map(path, ring).map_err(explain_missing);
+            let mapped = match staged.map(|staged| map(&staged)) {
+                // It has its name already, or is not changed.
+                Some(Err(Error::Io { source, .. })) if source.kind() == ErrorKind::NotFound => map(&path)?,
+                Some(staged) => staged?,
+                None => map(&path)?,
+            };
             let invalid = |what: &str| Err(Error::from(FormatError::invalid(what)).at(&path));
             if mapped.header_sum() != manifest.sums()[shard] {
                 return invalid("it is not the shard that the manifest lists; copy or build it again");
             }
-            if Some(manifest.hash()) != mapped.hasher().map(Hasher::id) || mapped.kind() != manifest.kind() {
+            if Some(manifest.hash()) != mapped.info().hash || mapped.kind() != manifest.kind() {
                 return invalid("it has another kind or hash than the manifest");
             }
             Ok(mapped)
@@ -101,7 +135,7 @@ impl Sharded {
         let shards: Vec<Mapped> = (0..manifest.sums().len()).map(open).collect::<Result<_>>()?;
         let hasher = shards.first().and_then(Mapped::hasher).cloned();
         let hasher = hasher.ok_or_else(|| FormatError::invalid("it lists no shards"))?;
-        Ok(Sharded { manifest, hasher, shards })
+        Ok(Sharded { manifest: manifest.clone(), hasher, shards })
     }
 
     /// Returns whether `key` may be a member of the set.
@@ -184,20 +218,8 @@ impl Sharded {
     pub fn stats(&self) -> Result<Stats> {
         let shard_stats = |shard: &Mapped| shard.verified().map(|stored| stored.stats());
         let shards = self.shards.iter().map(shard_stats).collect::<Result<Vec<Stats>>>()?;
-        let sum = |value: fn(&Stats) -> u64| shards.iter().map(value).sum();
-        let first = shards.first().ok_or_else(|| FormatError::invalid("it lists no shards"))?;
-        Ok(Stats {
-            cells: sum(|shard| shard.cells),
-            used_cells: sum(|shard| shard.used_cells),
-            bits: sum(|shard| shard.bits),
-            bytes: sum(|shard| shard.bytes),
-            capacity: Some(self.manifest.capacity()),
-            rate_target: Some(self.manifest.rate()),
-            inserted: self.inserted(),
-            estimate: shards.iter().map(|shard| shard.estimate).sum(),
-            rate_now: shards.iter().map(|shard| shard.rate_now).sum::<f64>() / shards.len() as f64,
-            ..first.clone()
-        })
+        let no_shards = || FormatError::invalid("it lists no shards").into();
+        total_stats(&self.manifest, &shards).ok_or_else(no_shards)
     }
 
     /// Returns whether all files are still at least as long as they were; see
@@ -207,7 +229,53 @@ impl Sharded {
     }
 }
 
+/// Explains the error if a shard does not exist.
+fn explain_missing(error: Error) -> Error {
+    match error {
+        Error::Io { path, doing, source } if source.kind() == ErrorKind::NotFound => {
+            let why =
+                "this shard is missing: copy it from another copy of the filter, or build the filter again";
+            Error::Io { path, doing, source: io::Error::new(ErrorKind::NotFound, why) }
+        }
+        error => error,
+    }
+}
+
+/// Returns whether a path leads to a folder with a manifest.
+pub fn is_sharded(folder: impl AsRef<Path>) -> bool {
+    let names = [MANIFEST, manifest::NEXT_MANIFEST];
+    names.iter().any(|name| folder.as_ref().join(name).symlink_metadata().is_ok())
+}
+
+/// Adds up the measurements of all shards of a filter. A key is in one of them, so the rate is the
+/// mean of theirs. Returns `None` without shards.
+pub fn total_stats(manifest: &Manifest, shards: &[Stats]) -> Option<Stats> {
+    let first = shards.first()?;
+    let sum = |value: fn(&Stats) -> u64| shards.iter().map(value).fold(0, u64::saturating_add);
+    let inserted = shards
+        .iter()
+        .map(|shard| shard.inserted)
+        .try_fold(0, |total: u64, inserted| Some(total.saturating_add(inserted?)));
+    Some(Stats {
+        cells: sum(|shard| shard.cells),
+        used_cells: sum(|shard| shard.used_cells),
+        bits: sum(|shard| shard.bits),
+        bytes: sum(|shard| shard.bytes),
+        capacity: Some(manifest.capacity()),
+        rate_target: Some(manifest.rate()),
+        inserted,
+        estimate: shards.iter().map(|shard| shard.estimate).sum(),
+        rate_now: shards.iter().map(|shard| shard.rate_now).sum::<f64>() / shards.len() as f64,
+        ..first.clone()
+    })
+}
+
 /// Returns the path of a shard in a folder.
 pub fn shard_path(folder: &Path, shard: usize) -> PathBuf {
-    folder.join(format!("shard-{shard:04}.umbel"))
+    folder.join(shard_name(shard))
+}
+
+/// Returns the name of a shard's file.
+pub fn shard_name(shard: usize) -> String {
+    format!("shard-{shard:04}.umbel")
 }

@@ -5,7 +5,7 @@ use super::{shard_of, shard_path};
 use crate::file::{self, FormatError, Mapped};
 use crate::hash::KeyRing;
 use crate::{AnyFilter, Digest, Error, Hasher, Kind, Result, Spec, plan};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The shape of a filter in shards: which keys a shard has, and how large it is.
 ///
@@ -40,7 +40,7 @@ impl ShardPlan {
     /// If the kind is not an array of bits, `spec` has no number of keys or no rate, the number of
     /// shards is not in 1..=[`MAX_SHARDS`], or no filter can be built to the specification.
     pub fn new(kind: Kind, spec: &Spec, shards: u32) -> Result<ShardPlan> {
-        if !matches!(kind, Kind::Standard | Kind::Partitioned | Kind::Blocked) {
+        if !can_be_split(kind) {
             let why = "the bits of a shard must not depend on the order of the keys; kinds that can be split are \
                        blocked, standard and partitioned";
             return Err(Error::cannot(kind, "be split into shards", why));
@@ -118,20 +118,25 @@ impl ShardPlan {
     /// be written.
     pub fn seal(&self, folder: impl AsRef<Path>) -> Result<Manifest> {
         let folder = folder.as_ref();
+        let manifest = self.manifest(|shard| shard_path(folder, shard))?;
+        manifest.save(folder)?;
+        Ok(manifest)
+    }
+
+    /// Returns the manifest of the shards at these paths, if they are of this plan.
+    pub(super) fn manifest(&self, path: impl Fn(usize) -> PathBuf) -> Result<Manifest> {
         let mut ring = KeyRing::new();
         ring.insert(self.hasher().clone());
         let mut sums = Vec::with_capacity(self.shards);
         let mut shape = None;
         for shard in 0..self.shards {
-            let path = shard_path(folder, shard);
+            let path = path(shard);
             let mapped = file::map(&path, &ring)?;
             self.check(&mapped, shape.get_or_insert_with(|| mapped.params().to_vec()))
                 .map_err(|problem| Error::from(problem).at(&path))?;
             sums.push(mapped.header_sum());
         }
-        let manifest = Manifest::new(self, sums);
-        manifest.save(folder)?;
-        Ok(manifest)
+        Ok(Manifest::new(self, sums))
     }
 
     /// Checks that a shard is of this plan and has the shape of the first one.
@@ -147,4 +152,9 @@ impl ShardPlan {
         }
         Ok(())
     }
+}
+
+/// Returns whether a filter of this kind can be split into shards.
+pub(super) fn can_be_split(kind: Kind) -> bool {
+    matches!(kind, Kind::Standard | Kind::Partitioned | Kind::Blocked)
 }
