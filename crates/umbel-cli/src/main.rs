@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         // The reader of our output has closed it, which is not an error.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::error(format_args!("{:#}", filters::explain_foreign(error)));
+            output::error(format_args!("{:#}", filters::explain_folder(filters::explain_foreign(error))));
             ExitCode::from(exit::FAILED)
         }
     }

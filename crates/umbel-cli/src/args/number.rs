@@ -3,6 +3,7 @@
 //! Counts and sizes are computed in whole numbers, so that `1.5M` is exactly 1 500 000 and `1.5`
 //! alone is refused.
 
+use std::ops::Range;
 use std::time::Duration;
 use umbel::aging::Window;
 
@@ -93,6 +94,16 @@ pub fn increment(text: &str) -> Result<u32, String> {
     let wrong =
         "not an increment: write a list of whole numbers with commas between them, such as 8,12,14,15";
     text.trim().parse().map_err(|_| wrong.to_string())
+}
+
+/// Parses a range of numbers, `0-15`, or a single one, `7`.
+pub fn range(text: &str) -> Result<Range<usize>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |text: &str| text.parse().ok().filter(|number: &usize| *number < usize::MAX);
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if first <= last => Ok(first..last + 1),
+        _ => Err("not a range of numbers: write it as 0-15, or as 7".to_string()),
+    }
 }
 
 /// Parses a number of threads, from 1 to 1024.
@@ -233,6 +244,14 @@ mod tests {
         }
         for text in ["0", "0s", "0d"] {
             assert!(window(text).unwrap_err().contains("a window of nothing"), "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_include_both_ends() {
+        assert_eq!((range("0-15"), range("7"), range("3-3")), (Ok(0..16), Ok(7..8), Ok(3..4)));
+        for text in ["", "-", "5-", "-5", "5-4", "1-2-3", "a", "0-18446744073709551615"] {
+            assert!(range(text).is_err(), "{text}");
         }
     }
 

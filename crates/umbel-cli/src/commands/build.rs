@@ -2,19 +2,22 @@
 
 use crate::args::{headings, names, number};
 use crate::filters::{
-    ForeignArgs, ForeignBuilder, HashArgs, KindOptionArgs, LiteratureBuilder, ParallelFill, SaveArgs,
-    SetBuilder, SizeArgs, check_not_fixed, missing_funnel, warn_if_overfull,
+    DEFAULT_RATE, ForeignArgs, ForeignBuilder, HashArgs, KindOptionArgs, LiteratureBuilder, ParallelFill,
+    SaveArgs, SetBuilder, ShardArgs, SizeArgs, check_not_fixed, missing_funnel, warn_if_overfull,
 };
 use crate::input::InputArgs;
+use crate::pipeline;
 use anyhow::{Result, bail};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
 use umbel::foreign::{ForeignFilter, Format, Options};
 use umbel::kind::Category;
 use umbel::literature::Family;
+use umbel::sharded::ShardPlan;
 use umbel::sizing::KPolicy;
-use umbel::{Hasher, Kind};
+use umbel::{Hasher, Kind, Spec};
 
 /// Build a filter from the lines of files or a pipe.
 ///
@@ -34,6 +37,11 @@ use umbel::{Hasher, Kind};
 /// With --format, the file is one that another program reads, with the size and the bits that this
 /// program would give it: guava, spark, spark2 (version 2), dcso, sbbf (Parquet), datasketches or
 /// redisbloom.
+///
+/// With --shards, the filter is a directory with N files and a manifest, for sets that fit no machine
+/// or no task; `umbel check` and others take it in place of a file. Its files do not depend on the
+/// order of the keys, nor on the processes that build them: each of them builds some of the shards
+/// (--only), or a filter of a part of the keys, and then `umbel union` unites them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   seq 1000000 | umbel build -o million.umbel
@@ -41,7 +49,8 @@ use umbel::{Hasher, Kind};
   umbel build --csv --header -F email --lower -o customers.umbel customers.csv
   printf '2\\n4\\n9\\n' | umbel build -m 10 -k 3 -o ten.umbel   # ten bits
   umbel build --like june.umbel -o july.umbel july.txt   # to unite with june
-  umbel build --format guava --funnel utf8 -n 1e6 -o users.bloom users.txt")]
+  umbel build --format guava --funnel utf8 -n 1e6 -o users.bloom users.txt
+  umbel build --shards 16 -n 1e6 -p 0.1% -o new.shards new.txt")]
 pub struct Args {
     /// Number of keys to size the filter for (default: the number of distinct keys in the input)
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count, help_heading = headings::FILTER)]
@@ -88,6 +97,9 @@ pub struct Args {
     hash: Option<String>,
 
     #[command(flatten)]
+    shards: ShardArgs,
+
+    #[command(flatten)]
     options: KindOptionArgs,
 
     #[command(flatten)]
@@ -104,6 +116,10 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(shards) = args.shards.shards {
+        args.build_shards(shards)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let meta = args.writing.check(args.input.files(), &args.hashing.secrets)?;
     if let Some(format) = args.foreign.format.format {
         args.writing.write_foreign(&args.build_foreign(format)?)?;
@@ -146,6 +162,51 @@ impl Args {
         }
     }
 
+    /// Builds a filter in shards, or some of its shards, or completes one.
+    fn build_shards(&self, shards: u32) -> Result<()> {
+        let kind = self.kind.unwrap_or_else(|| self.size.default_kind());
+        let sized = "whose shards are sized from -n and -p";
+        let meaningless = [
+            (self.size.bits.is_some(), "--bits (-m)", sized),
+            (self.max_bytes.is_some(), "--max-bytes", sized),
+            (self.like.is_some(), "--like", "which equals another with the same options"),
+            (self.foreign.format.format.is_some(), "--format", "which only umbel reads"),
+            (self.foreign.funnel.is_some(), "--funnel", "which only umbel reads"),
+            (self.writing.has_meta(), "--meta", "which has no metadata"),
+        ];
+        check_meaningless("a filter in shards", &meaningless)?;
+        self.options.for_kind(kind)?;
+        let HashFunction::Digest(hasher) = self.hash_function(kind)? else {
+            bail!("--shards is not for the kind literature: leave --kind out");
+        };
+        if let Some(folder) = self.writing.path() {
+            self.shards.check_incomplete(folder)?;
+        }
+        let folder = self.writing.check_shards()?;
+        let Some(capacity) = self.capacity else {
+            bail!("a filter in shards needs the number of keys for which it is sized: give -n");
+        };
+        let given = self.size.given(Some(capacity), self.fpr, Some(DEFAULT_RATE));
+        let spec = Spec::from_given(given)?.with_policy(self.policy).with_hasher(hasher);
+        let plan = ShardPlan::new(kind, &spec, shards)?;
+        if self.shards.complete {
+            plan.seal(folder)?;
+            return Ok(());
+        }
+        let builder = self.shards.builder(plan)?;
+        pipeline::run(
+            self.input.open()?,
+            self.input.threads(),
+            |_, records| Ok(builder.insert_batch(&records.keys()?)?),
+            |(), _| Ok(ControlFlow::Continue(())),
+        )?;
+        if self.shards.is_whole() {
+            self.writing.write_shards(&builder, self.hashing.embed_key)
+        } else {
+            Ok(builder.save_shards(folder, self.hashing.embed_key)?)
+        }
+    }
+
     /// Builds a filter in the format of another program. Fails if an option is given that has no
     /// meaning there.
     fn build_foreign(&self, format: Format) -> Result<ForeignFilter> {
@@ -168,9 +229,7 @@ impl Args {
             (self.writing.has_meta(), "--meta", "which has no room for metadata"),
             (self.foreign.funnel.is_some() && !format.has_funnel(), "--funnel", "whose keys are bytes"),
         ];
-        if let Some((_, option, reason)) = meaningless.iter().find(|(given, ..)| *given) {
-            bail!("{option} is not for the format {format}, {reason}: leave it out");
-        }
+        check_meaningless(&format!("the format {format}"), &meaningless)?;
         if format == Format::Guava && self.foreign.funnel.is_none() {
             bail!("{}", missing_funnel("a file of guava"));
         }
@@ -196,6 +255,14 @@ impl Args {
         }
         let strength = name.map(str::parse).transpose()?;
         self.hashing.hasher(strength).map(HashFunction::Digest)
+    }
+}
+
+/// Fails if one of the options is given, which have no meaning for this form of filter.
+fn check_meaningless(form: &str, options: &[(bool, &str, &str)]) -> Result<()> {
+    match options.iter().find(|(given, ..)| *given) {
+        Some((_, option, reason)) => bail!("{option} is not for {form}, {reason}: leave it out"),
+        None => Ok(()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! `umbel info`: describes filters.
 
 use crate::args::headings;
-use crate::filters::FormatArg;
-use crate::report::{FilterReport, ForeignReport};
+use crate::filters::{FormatArg, report_shards};
+use crate::report::{FilterReport, ForeignReport, ShardsReport};
 use crate::system::{clock, signals};
 use crate::terminal::exit::FAILED;
 use crate::terminal::output;
@@ -13,18 +13,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel::file::{self, Examined};
 use umbel::foreign::ForeignFilter;
+use umbel::sharded::shard_path;
 
 /// Show the kind, size, keys and rate of a filter or sketch.
 ///
 /// The fill, the hash and the metadata are printed too. No secret is needed. All checksums are
 /// verified; the filters of other programs have none, so only their lengths and counts are checked.
-/// A damaged file is reported, the other files are still described, and the exit code is 2.
+/// A damaged file is reported, the other files are still described, and the exit code is 2. Of a
+/// filter in shards, the directory is given: each shard has a row below the whole filter.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel info seen.umbel
   umbel info --json june.umbel july.umbel
   umbel info --verify june.umbel july.umbel || echo 'damaged'
-  umbel info --format guava users.bloom")]
+  umbel info --format guava users.bloom
+  umbel info seen.shards")]
 pub struct Args {
     /// Filters or sketches
     #[arg(value_name = "FILTER", required = true)]
@@ -65,12 +68,14 @@ pub fn facts(path: &Path, format: FormatArg) -> Result<Value> {
     let name = path.display().to_string();
     Ok(match Opened::read(path, format, false)? {
         Opened::Own(examined) => json!(FilterReport::from_file(name, &examined)),
+        Opened::Shards(report) => json!(report),
         Opened::Foreign(filter) => json!(ForeignReport::from_file(name, &filter)),
     })
 }
 
 enum Opened {
     Own(Box<Examined>),
+    Shards(Box<ShardsReport>),
     Foreign(Box<ForeignFilter>),
 }
 
@@ -84,12 +89,22 @@ impl Opened {
                 path.display(),
                 filter.format()
             ),
+            Opened::Shards(_) if args.bits => {
+                let shard = shard_path(path, 0);
+                bail!("--bits draws a single file: name a shard, such as {}", shard.display())
+            }
             _ => Ok(opened),
         }
     }
 
     /// Reads and verifies a file. The format is for it alone, or for one of several files.
     fn read(path: &Path, format: FormatArg, is_alone: bool) -> Result<Opened> {
+        if path.is_dir() {
+            if is_alone {
+                format.check_own(path)?;
+            }
+            return Ok(Opened::Shards(Box::new(report_shards(path)?)));
+        }
         signals::watch_mapped(path);
         match file::examine(path).map_err(anyhow::Error::new) {
             Ok(mut examined) => {
@@ -123,6 +138,16 @@ impl Opened {
                 }
                 let picture = if args.bits { picture(examined) } else { String::new() };
                 output::text(format_args!("{apart}{details}{picture}"))
+            }
+            Opened::Shards(details) => {
+                if args.json {
+                    return output::json(details);
+                }
+                if args.verify {
+                    let checksums = details.checksums();
+                    return output::text(format_args!("{name}: intact, all {checksums} checksums hold\n"));
+                }
+                output::text(format_args!("{apart}{details}"))
             }
             Opened::Foreign(filter) => {
                 let details = ForeignReport::from_file(name.to_string(), filter);

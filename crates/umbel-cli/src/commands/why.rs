@@ -16,17 +16,20 @@ use umbel::any::Stored;
 use umbel::foreign::{self, ForeignFilter, Format};
 use umbel::internals::Probe;
 use umbel::kind::Category;
+use umbel::sharded::{shard_name, shard_of};
 use umbel::{Key, Kind};
 
 /// Show how a filter answers for one key.
 ///
 /// Prints the digest of the key and the cells of the filter that are read for it, in that order.
 /// For a filter of bits, these are the bits of the key up to the first zero, which proves that the
-/// key was not added. The exit code is 0 if the key may be in the filter, 1 if it is not.
+/// key was not added. Of a filter in shards, they are in the shard that the key belongs to. The exit
+/// code is 0 if the key may be in the filter, 1 if it is not.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel why words.umbel banana
   umbel why --json words.umbel banana
+  umbel why seen.shards banana
   umbel why --format guava --funnel utf8 users.bloom alice")]
 pub struct Args {
     /// Filter to query
@@ -61,6 +64,9 @@ pub struct Explanation {
     hash: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
+    /// The file of the shard that the key belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<String>,
     probes: Vec<ProbeRow>,
     member: bool,
     /// The number of the first probe that found a zero, from 1, where cells are bits.
@@ -144,6 +150,9 @@ pub fn explanation(
     foreign: &ForeignArgs,
     secrets: &Secrets,
 ) -> Result<Explanation> {
+    if filter.is_dir() {
+        return explain_shard(filter, key, secrets);
+    }
     match explain_own(filter, key, secrets) {
         Err(error) if is_not_a_filter(&error) => {
             explain_foreign(&foreign.open_instead(filter, error, Opening::Loaded)?, key)
@@ -157,6 +166,13 @@ fn explain_own(filter: &Path, key: &[u8], secrets: &Secrets) -> Result<Explanati
     let mut filter = secrets.map_verified(filter, Category::Set)?.filter;
     filter.advance(clock::now())?;
     explain(&filter, key)
+}
+
+fn explain_shard(filter: &Path, key: &[u8], secrets: &Secrets) -> Result<Explanation> {
+    let filter = secrets.open_shards(filter)?;
+    let shard = shard_of(key.digest(filter.hasher()), filter.shards().len());
+    let explanation = explain(filter.shards()[shard].verified()?, key)?;
+    Ok(Explanation { shard: Some(shard_name(shard)), ..explanation })
 }
 
 fn explain(filter: &Stored, key: &[u8]) -> Result<Explanation> {
@@ -202,6 +218,7 @@ fn explain(filter: &Stored, key: &[u8]) -> Result<Explanation> {
         format: None,
         hash,
         digest,
+        shard: None,
         probes,
         member,
         first_zero,
@@ -229,6 +246,7 @@ fn explain_foreign(filter: &ForeignFilter, key: &[u8]) -> Result<Explanation> {
         format: Some(format.to_string()),
         hash: format.hash_name().to_string(),
         digest: None,
+        shard: None,
         probes: rows,
         member,
         first_zero,
@@ -244,6 +262,9 @@ impl std::fmt::Display for Explanation {
         rows.add("filter", format!("{name}, {}", self.hash));
         if let Some(digest) = &self.digest {
             rows.add("digest", digest);
+        }
+        if let Some(shard) = &self.shard {
+            rows.add("shard", shard);
         }
         rows.fmt(f)?;
         let bits = self.probes.iter().all(|row| row.bits == 1 && row.section == 0);

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use umbel::any::{AnyConcurrent, Stored};
 use umbel::internals::sync::{into_inner, lock};
 use umbel::key::Hashed;
-use umbel::{AnyFilter, Batch};
+use umbel::{AnyFilter, Batch, Stats};
 
 /// A filter that several threads fill. The result does not depend on the number of threads.
 pub enum ParallelFill {
@@ -129,7 +129,11 @@ pub fn warn_if_overfull(filter: &Stored) {
     if filter.inserted().zip(filter.design()).is_some_and(|(count, design)| count <= design.capacity) {
         return;
     }
-    let stats = filter.stats();
+    warn_if_overfull_by(&filter.stats());
+}
+
+/// Warns if a filter with these measurements certainly holds more keys than it was made for.
+pub fn warn_if_overfull_by(stats: &Stats) {
     let (Some(capacity), Some(target)) = (stats.capacity, stats.rate_target) else { return };
     let holds = match stats.estimate.estimate() {
         Some(keys) if keys.value - 3.0 * keys.standard_error <= capacity as f64 => return,

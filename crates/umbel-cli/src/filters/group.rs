@@ -3,12 +3,13 @@
 use super::{ForeignArgs, Opening, Secrets, check_whole};
 use crate::system::clock;
 use anyhow::Result;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use umbel::file::Mapped;
 use umbel::foreign::ForeignFilter;
 use umbel::key::Hashed;
-use umbel::{Answers, Batch, Hasher};
+use umbel::sharded::shard_path;
+use umbel::{Answers, Batch, Hasher, Sharded};
 
 /// One or more filters, of umbel or of other programs. A key is hashed once for each distinct hash
 /// of umbel.
@@ -20,6 +21,7 @@ pub struct FilterGroup {
 
 enum GroupedFilter {
     Own(Box<OwnFilter>),
+    Sharded(Box<ShardedFilter>),
     Foreign(Box<ForeignFilter>),
 }
 
@@ -34,6 +36,14 @@ struct OwnFilter {
     hasher: Option<usize>,
 }
 
+/// A mapped filter in shards.
+struct ShardedFilter {
+    path: PathBuf,
+    filter: Sharded,
+    /// The index of the filter's hash in the group.
+    hasher: Option<usize>,
+}
+
 impl FilterGroup {
     /// Opens the filters. Those of umbel are mapped.
     pub fn open<'a>(
@@ -44,6 +54,13 @@ impl FilterGroup {
         let several = paths.len() > 1;
         let mut group = FilterGroup { filters: Vec::new(), hashers: Vec::new() };
         for path in paths {
+            if path.is_dir() {
+                let filter = secrets.open_shards(path)?;
+                let hasher = several.then(|| group.hasher_index(filter.hasher()));
+                let sharded = ShardedFilter { path: path.clone(), filter, hasher };
+                group.filters.push(GroupedFilter::Sharded(Box::new(sharded)));
+                continue;
+            }
             let filter = match secrets.map_plain(path) {
                 Ok(filter) => filter,
                 Err(error) => {
@@ -59,10 +76,10 @@ impl FilterGroup {
             let own = OwnFilter { path, filter, forgets, hasher };
             group.filters.push(GroupedFilter::Own(Box::new(own)));
         }
-        if let [GroupedFilter::Own(first), rest @ ..] = &group.filters[..]
-            && rest.iter().all(|filter| matches!(filter, GroupedFilter::Own(_)))
+        if let Some(first) = group.filters.first().and_then(GroupedFilter::own_path)
+            && group.filters.iter().all(|filter| filter.own_path().is_some())
         {
-            foreign.check_own(&first.path)?;
+            foreign.check_own(first)?;
         }
         Ok(group)
     }
@@ -80,6 +97,12 @@ impl FilterGroup {
         let query = |grouped: &GroupedFilter| {
             let grouped = match grouped {
                 GroupedFilter::Own(own) => own,
+                GroupedFilter::Sharded(sharded) => {
+                    return Ok(match sharded.hasher {
+                        Some(hasher) => sharded.filter.contains_batch(&Hashed(&digests[hasher]))?,
+                        None => sharded.filter.contains_batch(keys)?,
+                    });
+                }
                 GroupedFilter::Foreign(filter) => return Ok(filter.contains_batch(keys)?),
             };
             let filter = grouped.advanced()?;
@@ -95,8 +118,23 @@ impl FilterGroup {
     pub fn check_whole(&self) -> Result<()> {
         self.filters.iter().try_for_each(|grouped| match grouped {
             GroupedFilter::Own(own) => check_whole(&*own.advanced()?, &own.path),
+            GroupedFilter::Sharded(sharded) => {
+                let mut shards = sharded.filter.shards().iter().enumerate();
+                shards.try_for_each(|(shard, mapped)| check_whole(mapped, &shard_path(&sharded.path, shard)))
+            }
             GroupedFilter::Foreign(_) => Ok(()),
         })
+    }
+}
+
+impl GroupedFilter {
+    /// Returns the path of a filter of umbel.
+    fn own_path(&self) -> Option<&Path> {
+        match self {
+            GroupedFilter::Own(own) => Some(&own.path),
+            GroupedFilter::Sharded(sharded) => Some(&sharded.path),
+            GroupedFilter::Foreign(_) => None,
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! only its owner can open would not help: users who share a filter through a group could not lock
 //! it, and each filter would leave a second file behind. So every wait has a limit, `--wait`.
 
+use super::shards::not_for_shards;
 use super::target::folder;
 use crate::args::{headings, number};
 use crate::report::printable;
@@ -16,6 +17,7 @@ use std::path::Path;
 use std::time::Duration;
 use umbel::internals::file_lock::{FileLockKind, lock_current, lock_within};
 use umbel::internals::regular_file;
+use umbel::sharded::is_sharded;
 
 /// The option `--wait`.
 #[derive(clap::Args, Clone, Copy, Debug)]
@@ -59,6 +61,9 @@ impl LockArgs {
     pub fn lock(self, path: &Path) -> Result<FileLock> {
         let failed = |doing: &str| format!("cannot {doing} {}", path.display());
         let open = || {
+            if path.is_dir() && is_sharded(path) {
+                return Err(not_for_shards(path));
+            }
             let found = fs::metadata(path).with_context(|| failed("open"))?;
             regular_file::check(&found).with_context(|| failed("read"))?;
             regular_file::open(path).with_context(|| failed("open"))

@@ -24,6 +24,7 @@ mod open;
 mod record;
 mod save;
 mod secrets;
+mod shards;
 mod size_args;
 pub mod sketches;
 mod target;
@@ -31,7 +32,7 @@ mod target;
 pub use build::SetBuilder;
 pub use counted_keys::CountedKeys;
 pub use distinct::{DistinctCounter, capacity_for, new_distinct};
-pub use fill::{ParallelFill, warn_if_overfull};
+pub use fill::{ParallelFill, warn_if_overfull, warn_if_overfull_by};
 pub use foreign::{ForeignArgs, FormatArg, Opening, explain_foreign, is_not_a_filter, missing_funnel};
 pub use foreign_build::ForeignBuilder;
 pub use group::FilterGroup;
@@ -47,6 +48,7 @@ pub use open::{
 pub use record::{record, warn_if_noisy};
 pub use save::SaveArgs;
 pub use secrets::{NewKey, Secrets, key_file_beside, read_key};
+pub use shards::{ShardArgs, explain_folder, report_shards, warn_if_overfull_shards};
 pub use size_args::SizeArgs;
 pub use target::{Target, already_exists, check_writable, explain_exists, folder};
 

@@ -1,9 +1,9 @@
 //! A new filter saved to a file or standard output, and reported.
 
-use super::{Secrets, Target};
+use super::{Secrets, Target, warn_if_overfull_by};
 use crate::args::headings;
 use crate::args::meta::{self, entry};
-use crate::report::{FilterReport, ForeignReport};
+use crate::report::{FilterReport, ForeignReport, ShardsReport};
 use crate::terminal::output;
 use anyhow::{Result, bail};
 use std::io::IsTerminal;
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use umbel::any::Stored;
 use umbel::file::{Meta, Options};
 use umbel::foreign::ForeignFilter;
+use umbel::sharded::ShardedBuilder;
 
 /// The options of commands that build a filter: where it goes, its metadata, and whether to report
 /// it as JSON.
@@ -57,6 +58,34 @@ impl SaveArgs {
     /// Saves the filter.
     pub fn save(&self, built: &Stored, meta: Meta, embed_key: bool) -> Result<()> {
         self.target.save(built, Options { meta, embed_key, create_new: false })
+    }
+
+    /// Returns the directory of a filter in shards; fails early if it could not be written later.
+    pub fn check_shards(&self) -> Result<&Path> {
+        self.target.check_shards()
+    }
+
+    /// Saves a filter in shards, warns if it is overfull, and reports it.
+    pub fn write_shards(&self, built: &ShardedBuilder, embed_key: bool) -> Result<()> {
+        let manifest = self.target.save_shards(|folder| Ok(built.save_locked(folder, embed_key)?))?;
+        let is_overfull = built.inserted() > manifest.capacity();
+        if !(is_overfull || self.json || std::io::stderr().is_terminal()) {
+            return Ok(());
+        }
+        let stats = built.stats();
+        let report = ShardsReport::new(&manifest, &stats)?;
+        warn_if_overfull_by(report.total());
+        self.print_shards(&report)
+    }
+
+    /// Reports a filter in shards as [`SaveArgs::report`] does others.
+    pub fn print_shards(&self, report: &ShardsReport) -> Result<()> {
+        if self.json {
+            output::json(report)?;
+        } else if std::io::stderr().is_terminal() {
+            output::message(report.summary());
+        }
+        Ok(())
     }
 
     /// Saves a filter in the format of another program, and reports it.

@@ -12,6 +12,7 @@ use std::io::{self, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use umbel::file::{self, Options, Placing, Storable};
 use umbel::foreign::ForeignFilter;
+use umbel::sharded::{FolderLock, Manifest, is_sharded};
 
 /// The options of commands that write a filter: where it goes.
 #[derive(Args, Clone, Debug)]
@@ -54,6 +55,43 @@ impl Target {
             check_not_output(&secrets.key_file, path)?;
         }
         check_writable(path, self.force)
+    }
+
+    /// Returns the directory of a filter in shards. Fails early if it could not be written later, or
+    /// if it is a filter already and may not be replaced.
+    pub fn check_shards(&self) -> Result<&Path> {
+        let Some(path) = self.path() else {
+            bail!("a filter in shards is a directory: name it with -o");
+        };
+        let name = path.display();
+        let folder = match fs::metadata(path) {
+            Ok(found) if !found.is_dir() => {
+                bail!("{name} is not a directory, as a filter in shards is: give another name")
+            }
+            Ok(_) if is_sharded(path) && !self.force => bail!("{}", already_exists(path)),
+            Ok(_) => path,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => folder(path),
+            Err(error) => return Err(error).with_context(|| format!("cannot write {name}")),
+        };
+        check_folder(path, folder)?;
+        Ok(path)
+    }
+
+    /// Writes a filter in shards to the directory, which is created if it does not exist, with a
+    /// function that is passed the locked directory.
+    pub fn save_shards(&self, write: impl FnOnce(FolderLock) -> Result<Manifest>) -> Result<Manifest> {
+        let path = self.check_shards()?;
+        let is_new = !path.exists();
+        fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))?;
+        let saved = self.lock.lock_shards(path).and_then(|lock| {
+            // Another process may have written it in the meantime.
+            if lock.replaces() && !self.force {
+                bail!("{}", already_exists(path));
+            }
+            write(lock)
+        });
+        // If that fails, nothing is left.
+        saved.inspect_err(|_| drop(is_new.then(|| fs::remove_dir(path))))
     }
 
     /// Writes the filter to the file, or to standard output.
@@ -104,7 +142,11 @@ pub fn check_writable(path: &Path, force: bool) -> Result<()> {
         }
         _ => {}
     }
-    let folder = folder(path);
+    check_folder(path, folder(path))
+}
+
+/// Fails if no file for `path` can be created in this folder.
+fn check_folder(path: &Path, folder: &Path) -> Result<()> {
     if !folder.is_dir() {
         bail!("cannot write {}: there is no directory {}", path.display(), folder.display());
     }

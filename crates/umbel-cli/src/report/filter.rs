@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use umbel::any::Stored;
-use umbel::file::{Examined, Meta};
-use umbel::hash::Strength;
+use umbel::file::{Examined, Info, Meta};
+use umbel::hash::{HashId, Strength};
 use umbel::kind::Category;
 use umbel::sizing::Estimate;
 use umbel::sizing::space_code::{coverage, sampling};
@@ -160,6 +160,24 @@ impl FilterReport {
         .with_hash(info.hash, info.family.map(|family| family.to_string()))
     }
 
+    /// Describes a filter in shards by the sum of their measurements.
+    pub(super) fn from_shards(total: &Stats, hash: HashId) -> FilterReport {
+        FilterReport::from_stats(total).with_hash(Some(hash), None)
+    }
+
+    /// Adds the information about the files of a filter in shards.
+    pub(super) fn with_files(self, path: String, files: &[Info]) -> FilterReport {
+        let is_embedded = files.iter().all(|file| file.embedded_key);
+        FilterReport {
+            path: Some(path),
+            key_embedded: self.key_tag.as_ref().map(|_| is_embedded),
+            file_bytes: Some(files.iter().map(|file| file.file_len).fold(0, u64::saturating_add)),
+            // With that of the manifest.
+            checksums: Some(files.iter().map(|file| file.chunks + 1).sum::<usize>() + 1),
+            ..self
+        }
+    }
+
     /// Returns the report in one line, such as `1000 lines, blocked filter of 1.25 KiB, rate 1 %`.
     pub fn summary(&self) -> String {
         // A filter that was constructed at once holds every key once, however many lines there
@@ -175,7 +193,7 @@ impl FilterReport {
         format!("{count} {unit}, {kind} {noun} of {size}, {rate} {now}")
     }
 
-    fn with_hash(self, id: Option<umbel::hash::HashId>, family: Option<String>) -> FilterReport {
+    fn with_hash(self, id: Option<HashId>, family: Option<String>) -> FilterReport {
         let hash = id.map(|id| id.strength.to_string()).or(family).unwrap_or_default();
         let seed = id.filter(|id| id.strength == Strength::Fast).map(|id| id.value);
         let key_tag = id.filter(|id| id.strength != Strength::Fast).map(|id| format!("{:016x}", id.value));

@@ -92,7 +92,8 @@ fn remove_outputs(shell: &Shell, example: &str) {
     let words: Vec<&str> = example.split_ascii_whitespace().collect();
     for pair in words.windows(2).filter(|pair| pair[0] == "-o") {
         for end in ["", ".exact", ".key"] {
-            let _ = fs::remove_file(shell.path(&format!("{}{end}", pair[1])));
+            let path = shell.path(&format!("{}{end}", pair[1]));
+            let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
         }
     }
     if example.contains("index build logs") {

@@ -49,6 +49,9 @@ umbel build --like june.umbel -o july.umbel july.txt
 umbel build --like june.umbel -o august.umbel august.txt
 umbel build -o seen.umbel seen.txt
 umbel build -n 1e6 -o large.umbel seen.txt
+umbel build --shards 4 -n 1e4 -o seen.shards seen.txt
+umbel build --shards 4 -n 1e4 -o part1.shards june.txt
+umbel build --shards 4 -n 1e4 -o part2.shards july.txt
 umbel build -o bad.umbel hosts.txt
 umbel build -o worse.umbel suspects.txt
 umbel build -o words.umbel words.txt

@@ -95,6 +95,7 @@ mod remote_transport;
 mod scale;
 mod secrets;
 mod shaping;
+mod shards;
 mod short_reads;
 mod shortened;
 mod similar;

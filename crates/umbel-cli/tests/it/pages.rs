@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 
 /// Pages that must have sessions. The guides to Redis and to the proxy need servers, so their
 /// commands stand in `sh` blocks; `remote.rs` and `proxy.rs` run them against servers of their own.
-const WITH_SESSIONS: [&str; 9] = [
+const WITH_SESSIONS: [&str; 10] = [
     "README.md",
     "docs/guide/shell.md",
+    "docs/guide/shards.md",
     "docs/guide/maps-and-counts.md",
     "docs/guide/documents.md",
     "docs/guide/foreign.md",
