@@ -19,7 +19,7 @@ def check(*args, cwd):
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("module", ["umbel", "umbel._umbel", "umbel.polars", "umbel.spark"])
+@pytest.mark.parametrize("module", ["umbel", "umbel._umbel", "umbel.polars"])
 def test_the_stubs_describe_the_module(module, tmp_path):
     code, report = check("mypy.stubtest", module, cwd=tmp_path)
     assert code == 0, report

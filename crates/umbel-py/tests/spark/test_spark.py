@@ -8,6 +8,7 @@ import cluster
 import pytest
 from conftest import library
 from test_docs import blocks, play
+from test_typing import check
 
 import umbel
 import umbel.spark
@@ -424,3 +425,9 @@ def test_the_examples_of_the_page_run(spark, tmp_path, monkeypatch):
             exec(compile("\n" * line + text, "docs/guide/spark.md", "exec"), {"__name__": "__main__"})
         played += language in ("pycon", "python")
     assert played > 4
+
+
+@pytest.mark.parametrize("module", ["umbel.spark", "umbel._spark"])
+def test_the_types_describe_the_module(module, tmp_path):
+    code, report = check("mypy.stubtest", module, cwd=tmp_path)
+    assert code == 0, report
