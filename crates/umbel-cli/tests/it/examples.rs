@@ -93,7 +93,9 @@ fn remove_outputs(shell: &Shell, example: &str) {
     for pair in words.windows(2).filter(|pair| pair[0] == "-o") {
         for end in ["", ".exact", ".key"] {
             let path = shell.path(&format!("{}{end}", pair[1]));
-            let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            // Other directories are stores, which later examples use.
+            let is_sharded = path.extension().is_some_and(|end| end == "shards");
+            let _ = if is_sharded { fs::remove_dir_all(path) } else { fs::remove_file(path) };
         }
     }
     if example.contains("index build logs") {
