@@ -238,7 +238,10 @@ pub fn store(context: &Context, key: &Text, stored: Stored) -> Result<()> {
     config::check_memory(stored.stats().bytes)?;
     match stored {
         Stored::Set(filter)
-            if matches!(Filter::kind(&filter), Kind::Scalable | Kind::Blocked | Kind::Standard) =>
+            if matches!(
+                Filter::kind(&filter),
+                Kind::Scalable | Kind::Blocked | Kind::Standard | Kind::Partitioned
+            ) =>
         {
             replace(context, key, BloomValue::Own(Bloom::from_filter(filter)))
         }

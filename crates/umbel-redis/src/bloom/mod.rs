@@ -221,7 +221,9 @@ impl Persist for Bloom {
         let expansion = u32::try_from(expansion).map_err(|_| Error::CONTRADICTORY)?;
         let fits = match &filter {
             AnyFilter::Scalable(filter) => filter.schedule().growth() == expansion,
-            filter => matches!(filter.kind(), Kind::Blocked | Kind::Standard) && expansion == 0,
+            filter => {
+                matches!(filter.kind(), Kind::Blocked | Kind::Standard | Kind::Partitioned) && expansion == 0
+            }
         };
         fits.then_some(Bloom { filter, expansion, items }).ok_or(Error::CONTRADICTORY)
     }

@@ -37,7 +37,7 @@ fn every_kind_of_set_can_be_reserved_filled_and_dumped() {
                 "ERR item exists"
             );
             let (add, family) = match kind {
-                Kind::Scalable | Kind::Blocked | Kind::Standard => ("BF.MADD", "BF"),
+                Kind::Scalable | Kind::Blocked | Kind::Standard | Kind::Partitioned => ("BF.MADD", "BF"),
                 Kind::Cuckoo => ("CF.INSERT", "CF"),
                 _ => ("UMBEL.ADD", "UMBEL"),
             };
