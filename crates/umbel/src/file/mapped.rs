@@ -417,6 +417,12 @@ impl<F> Mapped<F> {
         &self.header.params
     }
 
+    /// Returns the open file.
+    #[cfg(feature = "files")]
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Returns the length of the file.
     pub fn file_len(&self) -> u64 {
         self.header.file_len

@@ -4,6 +4,7 @@ use super::{Manifest, Sharded};
 use crate::file::Info;
 use crate::hash::KeyRing;
 use crate::{Result, Stats};
+use std::fs::File;
 use std::path::Path;
 
 /// The information about a filter in shards that is available without a secret.
@@ -69,5 +70,15 @@ impl ExaminedShards {
     /// If the filter does not have this shard.
     pub fn stats(&self, shard: usize) -> Result<Stats> {
         Ok(self.filter.shards()[shard].verified()?.stats())
+    }
+
+    /// Returns the open file of a shard. It remains the one that is examined here if another process
+    /// replaces the shard.
+    ///
+    /// # Panics
+    ///
+    /// If the filter does not have this shard.
+    pub fn file(&self, shard: usize) -> &File {
+        self.filter.shards()[shard].file()
     }
 }
