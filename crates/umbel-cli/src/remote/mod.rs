@@ -28,7 +28,7 @@ pub use error::{Interrupted, refused};
 pub use process_list::hide_password;
 pub use record::Record;
 pub use response::{Command, Value, command};
-pub use sharded_filter::{NotCreated, ShardedFilter, server_of};
+pub use sharded_filter::{NotCreated, ShardedFilter, check_name, server_of};
 pub use unfinished::Unfinished;
 
 /// Number of bytes of a filter that are sent or fetched with one command.

@@ -12,7 +12,7 @@
 //! number of shards alone.
 
 use umbel::hash::HashId;
-use umbel::sharded::MAX_SHARDS;
+use umbel::sharded::{MAX_SHARDS, Manifest};
 use umbel::{Hasher, Kind};
 
 /// The first word of a record.
@@ -58,6 +58,12 @@ impl Record {
     /// of a line follows from the public hash, or from one with a secret that clients need.
     pub fn new(shards: u32, hasher: &Hasher) -> Record {
         Record { shards, hash: hasher.id(), shape: None }
+    }
+
+    /// Returns the record of the filter in a folder.
+    pub fn from_manifest(manifest: &Manifest) -> Record {
+        let shape = Shape { kind: manifest.kind(), capacity: manifest.capacity(), rate: manifest.rate() };
+        Record { shards: manifest.sums().len() as u32, hash: manifest.hash(), shape: Some(shape) }
     }
 
     pub fn encode(&self) -> String {

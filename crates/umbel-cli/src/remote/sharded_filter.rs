@@ -252,6 +252,7 @@ impl ShardedFilter {
     pub fn check(&self, shard: usize, response: Value) -> Result<Value> {
         match response {
             Value::Error(error) if error.text == "ERR not found" => Err(self.missing(shard)),
+            Value::Error(error) if error.text.ends_with("filter is full") => Err(self.full(shard)),
             Value::Error(error) => Err(refused(&server_of(&self.key(shard)), &error)),
             response => Ok(response),
         }
@@ -260,6 +261,13 @@ impl ShardedFilter {
     /// Fails if the response to EXISTS says that a shard is missing.
     pub fn check_exists(&self, shard: usize, response: &Value) -> Result<()> {
         if *response == Value::Integer(1) { Ok(()) } else { Err(self.missing(shard)) }
+    }
+
+    fn full(&self, shard: usize) -> Error {
+        anyhow!(
+            "the shard {} has all the lines that it was planned for: build the filter again for more",
+            self.key(shard).as_bstr()
+        )
     }
 
     fn missing(&self, shard: usize) -> Error {

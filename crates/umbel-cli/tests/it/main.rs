@@ -91,6 +91,7 @@ mod real_words;
 mod remote;
 mod remote_cluster;
 mod remote_hostile;
+mod remote_shards;
 mod remote_transport;
 mod scale;
 mod secrets;
