@@ -81,14 +81,14 @@ def build(
     """Builds a filter of the values of a column on the executors.
 
     The result is that of `Bloom(n, p, ...)` after `update` with all values, in memory on the driver. It
-    has the same bytes however the rows are partitioned, and if tasks fail or run twice. Nulls are left
+    has the same bytes however the rows are partitioned, even if tasks fail or run twice. Nulls are left
     out. The column holds text, bytes, Booleans or integers.
 
-    Without `n`, a job before counts the distinct values with `approx_count_distinct`. Its standard error
-    is 2 %, and the filter has room for 6 % more than the estimate, so that it keeps its rate.
+    Without `n`, another job first counts the distinct values with `approx_count_distinct`. Its standard
+    error is 2 %, and the filter has room for 6 % more than the estimate, so that it keeps its rate.
 
     With `path`, the executors write the filter to this file, on a file system that they share with the
-    driver. Nothing is there if the build fails. The result is then the opened file. For `hash` and
+    driver, and the result is the opened file. A build that fails leaves no file. For `hash` and
     `secret`, see `Bloom`; for `embed_secret`, see `Bloom.save`.
 
     >>> import umbel.spark
@@ -133,8 +133,8 @@ def build_sharded(
     """Builds a filter of the values of a column as a folder of shards, each written by a task.
 
     The folder is on a file system that the executors share with the driver. It must not contain a
-    manifest: that is written last, by the driver, so a folder without one is not a filter. The files have
-    the same bytes however the rows are partitioned, and if tasks fail or run twice.
+    manifest: the driver writes it last, so a folder without one is not a filter. The files have the same
+    bytes however the rows are partitioned, even if tasks fail or run twice.
 
     Each task has one shard in memory at a time. The result is the opened folder. The other parameters are
     those of `build`.
@@ -166,13 +166,14 @@ def build_sharded(
 def filter(f: _spark.Lookup, column: str, keep: bool = True) -> Callable[[DataFrame], DataFrame]:
     """Returns a function for `DataFrame.transform` that keeps the rows whose key may be in a filter.
 
-    With `keep=False` it keeps the others, which are certainly not in the filter. A null is never a
+    With `keep=False` it keeps the other rows, whose keys are certainly not in the filter. A null is never a
     member: `keep=True` drops its row, and `keep=False` keeps it. All columns and their types stay.
     The column holds text, bytes, Booleans or integers.
 
     The filter is sent to the executors once for each call of the function, with the items that it has
-    then: as a broadcast variable, or on Spark Connect as an artifact of the session. Each process of
-    Python on an executor has a copy of it in memory.
+    then: as a broadcast variable, or on Spark Connect as an artifact of the session. Each Python process
+    on an executor has a copy of it in memory. A `Sharded` is sent as its path, and the processes share
+    the memory of its files.
 
     >>> import umbel.spark
     >>> from pyspark.sql import SparkSession
@@ -237,10 +238,10 @@ def _layout(n: float, p: float, *, in_file: bool, **options: Any) -> _Layout:
 
 
 def _capacity(keys: DataFrame) -> int:
-    """Returns a number of keys for which a filter of all keys has room."""
+    """Returns the capacity of a filter that has room for all distinct keys."""
     from pyspark.sql.functions import approx_count_distinct  # type: ignore[import-not-found,unused-ignore]
 
-    # Three standard errors more than estimated: the filter is too small in one of 700 cases.
+    # Three standard errors above the estimate: the filter is too small in one of 700 cases.
     # Spark takes twice as long for an error of 1 %.
     error = 0.02
     [counted] = keys.agg(approx_count_distinct("key", error)).collect()
@@ -503,7 +504,7 @@ def _explain(text: str) -> Error:
     error = _spark.error_in(text)
     if isinstance(error, FileError):
         # It has a message already.
-        hint = f"{error}; path= is a place that the driver and all executors can write to"
+        hint = f"{error}; path= has to be a place that the driver and all executors can write to"
         return type(error)(error.errno, hint, error.filename)
     if error is not None:
         return error
