@@ -24,8 +24,8 @@ use umbel::sharded::ShardedUpdate;
 /// it is unchanged. Processes that add to the same filter wait for each other. A warning is printed
 /// when the filter holds more keys than it was sized for.
 ///
-/// Of a filter in shards, which is a directory, the shards that get keys are loaded and replaced, all
-/// of them or none, also if the process is killed.
+/// A filter in shards is given by its directory. Only the shards that get keys are loaded and
+/// replaced: all of them or none, even if the process is killed.
 ///
 /// Unless the filter was built with --key-file, it has a public hash: anyone can craft colliding
 /// keys, which the filter then reports as present, and --new does not print. Build it with

@@ -38,10 +38,10 @@ use umbel::{Hasher, Kind, Spec};
 /// program would give it: guava, spark, spark2 (version 2), dcso, sbbf (Parquet), datasketches or
 /// redisbloom.
 ///
-/// With --shards, the filter is a directory with N files and a manifest, for sets that fit no machine
-/// or no task; `umbel check` and others take it in place of a file. Its files do not depend on the
-/// order of the keys, nor on the processes that build them: each of them builds some of the shards
-/// (--only), or a filter of a part of the keys, and then `umbel union` unites them.
+/// With --shards, the filter is a directory with N files and a manifest, for sets too large for one
+/// machine or one task; `umbel check` and other commands take it in place of a file. The files do not
+/// depend on the order of the keys, nor on the processes that build them. Each process builds some of
+/// the shards (--only), or it builds a filter of a part of the keys, and `umbel union` unites these.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   seq 1000000 | umbel build -o million.umbel
@@ -169,7 +169,7 @@ impl Args {
         let meaningless = [
             (self.size.bits.is_some(), "--bits (-m)", sized),
             (self.max_bytes.is_some(), "--max-bytes", sized),
-            (self.like.is_some(), "--like", "which equals another with the same options"),
+            (self.like.is_some(), "--like", "which has the form of any other with the same options"),
             (self.foreign.format.format.is_some(), "--format", "which only umbel reads"),
             (self.foreign.funnel.is_some(), "--funnel", "which only umbel reads"),
             (self.writing.has_meta(), "--meta", "which has no metadata"),
@@ -258,7 +258,7 @@ impl Args {
     }
 }
 
-/// Fails if one of the options is given, which have no meaning for this form of filter.
+/// Fails if an option is given that has no meaning for this form of filter.
 fn check_meaningless(form: &str, options: &[(bool, &str, &str)]) -> Result<()> {
     match options.iter().find(|(given, ..)| *given) {
         Some((_, option, reason)) => bail!("{option} is not for {form}, {reason}: leave it out"),

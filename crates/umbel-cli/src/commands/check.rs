@@ -13,7 +13,8 @@ use umbel::Answers;
 ///
 /// A line that is not printed is certainly not in the filter. A printed line may be a false
 /// positive, at the rate that `umbel info` reports. Lines are printed in the order of the input
-/// with any number of threads. The exit code is 0 if a line was selected, 1 if none was.
+/// with any number of threads. A filter in shards is given by its directory. The exit code is 0 if
+/// a line was selected, 1 if none was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel check seen.umbel --key banana       # one key

@@ -18,9 +18,9 @@ use umbel::sharded::{self, FolderLock, Manifest};
 /// size, hash and seed, as `umbel build --like` ensures. A union of quotient filters takes as many
 /// slots as it needs. Metadata that is the same in all filters is kept.
 ///
-/// Filters in shards, which are directories, are united shard by shard, all with the same options of
-/// `umbel build`. If each holds a part of the keys, the result has the bytes that a single build of
-/// all keys has.
+/// Filters in shards are given by their directories, and united shard by shard. They must have been
+/// built with the same options. If each holds a part of the keys, the result has the same bytes as a
+/// single build from all keys.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel union june.umbel july.umbel -o summer.umbel

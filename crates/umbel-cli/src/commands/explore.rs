@@ -20,10 +20,10 @@ use std::process::ExitCode;
 /// a filter small enough to see, with false positives and the keys that cause them. Watch it fill:
 /// the measured rate beside theory while keys are inserted.
 ///
-/// The address of the page is printed when it can be opened. It contains a random token, without
-/// which nothing is answered: give the address only to people who may use the page. Only the files
-/// that are named here, or dropped on the page, can be read. SIGINT (Ctrl-C) and SIGTERM end the
-/// program.
+/// The address of the page is printed when it can be opened. It contains a random token, and only
+/// questions with the token are answered: give the address only to people who may use the page.
+/// Only the files that are named here, or dropped on the page, can be read. SIGINT (Ctrl-C) and
+/// SIGTERM end the program.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel explore

@@ -19,8 +19,8 @@ use umbel::sharded::shard_path;
 ///
 /// The fill, the hash and the metadata are printed too. No secret is needed. All checksums are
 /// verified; the filters of other programs have none, so only their lengths and counts are checked.
-/// A damaged file is reported, the other files are still described, and the exit code is 2. Of a
-/// filter in shards, the directory is given: each shard has a row below the whole filter.
+/// A damaged file is reported, the other files are still described, and the exit code is 2. A filter
+/// in shards is given by its directory; below the figures of the whole filter, each shard has a row.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel info seen.umbel

@@ -28,10 +28,10 @@ use umbel::sharded::{self, ExaminedShards, shard_path};
 /// checksums of the whole filter before it becomes available under the key: a Bloom filter for the
 /// BF.* commands, a cuckoo filter for CF.*, any other for UMBEL.*.
 ///
-/// A folder with a filter in shards becomes one key for each shard, which the hash tags in their
-/// names spread over the servers of a cluster: `umbel shard` finds lines in it, and adds them. All
-/// shards are verified before the first one is sent. If one cannot be sent, the others are removed:
-/// such a transfer is not resumed.
+/// A filter in shards is given by its folder. Each shard becomes a key, and the hash tags in the
+/// names of the keys spread them over the servers of a cluster. `umbel shard` then checks and adds
+/// lines. All shards are verified before the first one is sent. If one cannot be sent, the others
+/// are removed: such a transfer is not resumed.
 ///
 /// A keyed filter is sent without its secret. The server can use it if its module was loaded with
 /// the same key file (KEY-FILE).
@@ -41,7 +41,7 @@ use umbel::sharded::{self, ExaminedShards, shard_path};
   REDISCLI_AUTH=secret umbel push words.umbel redis://me:@10.0.0.1:6379/3/words
   umbel push seen/ redis://10.0.0.1:7000/seen")]
 pub struct Args {
-    /// Filter to send, or the folder of one in shards
+    /// Filter to send: a file, or the folder of a filter in shards
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
@@ -51,7 +51,7 @@ pub struct Args {
 
     /// Replace the value under the key, or an unfinished transfer of another filter
     ///
-    /// A filter in shards replaces a filter in shards.
+    /// A filter in shards can replace only another filter in shards.
     #[arg(long, help_heading = headings::OUTPUT)]
     replace: bool,
 
@@ -179,7 +179,7 @@ fn verify(shards: &ExaminedShards) -> Result<()> {
 struct Target<'a> {
     client: &'a mut Client,
     key: &'a [u8],
-    /// The way out if there is something else under the key.
+    /// The advice if there is something else under the key.
     remedy: &'static str,
 }
 
@@ -216,7 +216,7 @@ impl Target<'_> {
     }
 }
 
-/// Returns the number that a server responds with. `remedy` is the way out if there is something else
+/// Returns the number that a server responds with. `remedy` is the advice if there is something else
 /// under the key.
 fn integer(response: Value, remedy: &str) -> Result<u64> {
     match response {

@@ -23,8 +23,8 @@ use umbel::{Key, Kind};
 ///
 /// Prints the digest of the key and the cells of the filter that are read for it, in that order.
 /// For a filter of bits, these are the bits of the key up to the first zero, which proves that the
-/// key was not added. Of a filter in shards, they are in the shard that the key belongs to. The exit
-/// code is 0 if the key may be in the filter, 1 if it is not.
+/// key was not added. In a filter in shards, the cells are those of the shard that the key belongs
+/// to. The exit code is 0 if the key may be in the filter, 1 if it is not.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel why words.umbel banana
@@ -51,7 +51,7 @@ pub struct Args {
     json: bool,
 }
 
-/// The answer of a filter for a key, and how it follows, with the names that scripts rely on.
+/// The answer of a filter for a key and its reasons, with the field names that scripts rely on.
 #[derive(Serialize)]
 pub struct Explanation {
     key: String,

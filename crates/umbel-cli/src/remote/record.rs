@@ -1,5 +1,5 @@
-//! The record of a filter in shards: the text under its name, from which clients learn what its
-//! shards are.
+//! The record of a filter in shards: the text under its name, from which clients learn the number of
+//! shards and the hash that chooses among them.
 //!
 //! ```text
 //! umbel-shards 2 48 fast 0000000000000000
@@ -21,7 +21,7 @@ const FIRST_WORD: &str = "umbel-shards";
 /// The version of the records that are written.
 const VERSION: u32 = 2;
 
-/// What the manifest of a folder says beside the hash and the number of shards.
+/// The entries of a folder's manifest other than the hash and the number of shards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
     pub kind: Kind,
@@ -44,7 +44,7 @@ pub struct Record {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FoundRecord {
     Current(Record),
-    /// Version 1, whose shard function was another one.
+    /// Version 1, which chose the shard of a line in another way.
     Old {
         shards: u32,
     },

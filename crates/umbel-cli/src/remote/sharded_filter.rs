@@ -33,7 +33,7 @@ pub struct ShardedFilter {
 
 /// The failure to create a shard.
 pub struct NotCreated {
-    /// Whether something is under the key of the shard that this process has put there.
+    /// Whether this process has put something under the key of the shard.
     pub is_begun: bool,
     pub error: Error,
 }
@@ -124,7 +124,7 @@ impl ShardedFilter {
         Ok(filter)
     }
 
-    /// Opens a filter, also of an older version, without a check that its shards exist.
+    /// Opens a filter, even of an older version, without a check that its shards exist.
     pub fn find(endpoint: &Arc<Endpoint>) -> Result<ShardedFilter> {
         let name = endpoint.address.key.as_bstr();
         ShardedFilter::find_any(endpoint)?.with_context(|| {

@@ -23,10 +23,9 @@ use umbel::{Hasher, Kind, Spec};
 /// Sixteen shards per server spread them evenly enough. If a shard cannot be created, the others
 /// are removed.
 ///
-/// The servers hash lines with the secret that their modules were loaded with. The shard of a line
-/// follows from a public hash. With --key-file, both use the secret in the file, which the modules
-/// must have been loaded with, too (KEY-FILE), and without which lines can be neither added nor
-/// checked.
+/// A public hash of a line determines its shard, and the servers hash lines with the secret of
+/// their modules. With --key-file, both hashes use the secret in the file. The modules must have
+/// been loaded with the same file (KEY-FILE), and `add` and `check` need --key-file, too.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel shard create redis://10.0.0.1:7000/seen -n 1e9 -p 0.1% --shards 48")]

@@ -18,8 +18,8 @@ use std::process::ExitCode;
 /// works on a single server, where it can grow beyond the maximum size of a key. The servers need
 /// umbel's module.
 ///
-/// `umbel push` sends a filter in shards that is in a folder, as `umbel build --shards` makes it. It
-/// is used like one that `create` makes.
+/// `umbel push` sends a filter from the folder that `umbel build --shards` makes. On the servers, it
+/// is used like a filter that `create` makes.
 ///
 /// If a shard is deleted, expires or is evicted, its lines are lost. The filter then returns
 /// errors, since it would deny lines that were added: protect its keys from eviction.
