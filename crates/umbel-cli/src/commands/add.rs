@@ -112,7 +112,7 @@ impl Args {
             )?;
         }
         update.commit()?;
-        warn_if_overfull_shards(&self.secrets.open_shards(&self.filter)?)?;
+        warn_if_overfull_shards(&self.filter, &self.secrets);
         if self.json {
             output::json(&report_shards(&self.filter)?)?;
         }

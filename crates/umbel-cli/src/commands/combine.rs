@@ -119,6 +119,6 @@ fn combine_shards(
     let names = || args.filters.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     args.target.save_shards(|folder| join(&filters, folder).with_context(names))?;
     let path = args.target.path().context("a filter in shards is a directory")?;
-    warn_if_overfull_shards(&args.secrets.open_shards(path)?)?;
+    warn_if_overfull_shards(path, &args.secrets);
     Ok(ExitCode::SUCCESS)
 }

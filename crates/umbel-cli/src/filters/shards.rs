@@ -4,15 +4,16 @@ use super::{LockArgs, Secrets, warn_if_overfull_by};
 use crate::args::{headings, number};
 use crate::report::ShardsReport;
 use crate::system::signals;
+use crate::terminal::output;
 use anyhow::{Result, anyhow, bail};
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
-use umbel::Sharded;
 use umbel::internals::parallel;
 use umbel::sharded::{
     self, FolderLock, MAX_SHARDS, ShardPlan, ShardedBuilder, is_sharded, shard_path, total_stats,
 };
+use umbel::{Sharded, Stats};
 
 /// The options that build a filter in shards.
 #[derive(clap::Args, Clone, Debug)]
@@ -97,16 +98,26 @@ pub fn report_shards(folder: &Path) -> Result<ShardsReport> {
     Ok(report.with_files(folder.display().to_string(), &files))
 }
 
-/// Warns if a filter in shards certainly holds more keys than it was made for.
-pub fn warn_if_overfull_shards(filter: &Sharded) -> Result<()> {
-    // If the insertions are few enough, the bits need not be counted.
-    if filter.inserted().is_some_and(|count| count <= filter.manifest().capacity()) {
-        return Ok(());
+/// Warns if a filter in shards, which has just been written, certainly holds more keys than it was made
+/// for. What was written stays, so an error on the way is a warning, too.
+pub fn warn_if_overfull_shards(folder: &Path, secrets: &Secrets) {
+    let measure = || -> Result<Option<Stats>> {
+        let filter = secrets.open_shards(folder)?;
+        // If the insertions are few enough, the bits need not be counted.
+        if filter.inserted().is_some_and(|count| count <= filter.manifest().capacity()) {
+            return Ok(None);
+        }
+        let shards = filter.shards();
+        let stats = for_each_shard(shards.len(), |shard| Ok(shards[shard].verified()?.stats()))?;
+        Ok(total_stats(filter.manifest(), &stats))
+    };
+    match measure() {
+        Ok(stats) => stats.iter().for_each(warn_if_overfull_by),
+        Err(error) => output::warn(format_args!(
+            "{} was written, but whether it has more keys than planned was not found out: {error:#}",
+            folder.display()
+        )),
     }
-    let shards = filter.shards();
-    let stats = for_each_shard(shards.len(), |shard| Ok(shards[shard].verified()?.stats()))?;
-    total_stats(filter.manifest(), &stats).iter().for_each(warn_if_overfull_by);
-    Ok(())
 }
 
 /// Explains the error of a command that does not take filters in shards, if that is the reason.

@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 use umbel::error::FormatError;
 use umbel::hash::KeyRing;
-use umbel::sharded::{MANIFEST, ShardPlan, ShardedBuilder, shard_path};
+use umbel::sharded::{self, FolderLock, MANIFEST, ShardPlan, ShardedBuilder, ShardedUpdate, shard_path};
 use umbel::{Error, Hasher, Kind, Sharded, Spec, file};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -243,4 +244,156 @@ fn a_pipe_instead_of_a_manifest_is_not_waited_for() {
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
     let error = Sharded::open(folder.path()).unwrap_err();
     assert!(format!("{error:#}").contains("not a regular file"), "{error:#}");
+}
+
+/// Returns the right to write to a folder, which no other process has.
+fn lock(folder: &Path) -> FolderLock {
+    FolderLock::acquire(folder, Duration::ZERO).unwrap().expect("nobody else has it")
+}
+
+#[test]
+fn keys_that_are_added_are_those_of_one_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, path) = (folder.path().join("one"), folder.path().join("some"));
+    let plan = plan(Kind::Blocked, Hasher::fast(0));
+    build(&one, plan.clone());
+    let builder = ShardedBuilder::new(plan).unwrap();
+    builder.insert_batch(&keys(0, 1000)).unwrap();
+    builder.save(&path).unwrap();
+
+    // Nothing changes before it is committed.
+    let before = contents(&path);
+    let update = ShardedUpdate::begin(lock(&path), &KeyRing::new()).unwrap();
+    update.insert_batch(&keys(1000, KEYS)).unwrap();
+    assert!(FolderLock::acquire(&path, Duration::ZERO).unwrap().is_none(), "another process changes it");
+    assert!(contents(&path) == before);
+    drop(update);
+    assert!(contents(&path) == before);
+
+    let update = ShardedUpdate::begin(lock(&path), &KeyRing::new()).unwrap();
+    let new = update.insert_batch_new(&[keys(500, KEYS), keys(999, 2000)].concat()).unwrap();
+    assert_eq!(new.iter().take(500).filter(|new| *new).count(), 0, "these were there");
+    assert!(new.count() > KEYS - 1000 - KEYS / 50 && new.count() <= KEYS - 1000, "{}", new.count());
+    assert_eq!(new.iter().skip((KEYS - 500) as usize).filter(|new| *new).count(), 0, "these were just added");
+    update.commit().unwrap();
+    assert_eq!(Sharded::open(&path).unwrap().contains_batch(&keys(0, KEYS)).unwrap().count(), KEYS);
+    assert_eq!(contents(&path).len(), SHARDS as usize + 1, "no other file is left");
+    let stats = |path| Sharded::open(path).unwrap().stats().unwrap();
+    assert_eq!(stats(&path).used_cells, stats(&one).used_cells);
+    // An update without keys changes nothing.
+    let before = contents(&path);
+    ShardedUpdate::begin(lock(&path), &KeyRing::new()).unwrap().commit().unwrap();
+    assert!(contents(&path) == before);
+}
+
+/// A change is made when its manifest is there, however many of its files have their names.
+#[test]
+fn a_change_that_was_interrupted_is_found_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (old, new) = (path("old"), path("new"));
+    let plan = plan(Kind::Standard, Hasher::fast(0));
+    build(&new, plan.clone());
+    // The old filter has more shards, which the change removes.
+    let larger = ShardPlan::new(Kind::Standard, &Spec::new(KEYS, 0.01).unwrap(), SHARDS + 2).unwrap();
+    ShardedBuilder::new(larger).unwrap().save(&old).unwrap();
+    let shards = SHARDS as usize;
+    // Staged shards, the manifest that commits them, a name for each shard, and one for the manifest.
+    for steps in 0..shards + 1 + shards + 1 {
+        let now = path(&format!("after{steps}"));
+        fs::create_dir(&now).unwrap();
+        contents(&old).into_iter().for_each(|(name, bytes)| fs::write(now.join(name), bytes).unwrap());
+        let staged = |shard: usize| {
+            let mut path = shard_path(&now, shard).into_os_string();
+            path.push(".new");
+            path
+        };
+        for step in 0..steps {
+            if step < shards {
+                fs::copy(shard_path(&new, step), staged(step)).unwrap();
+            } else if step == shards {
+                fs::copy(new.join(MANIFEST), now.join("manifest.next")).unwrap();
+            } else {
+                let shard = step - shards - 1;
+                fs::rename(staged(shard), shard_path(&now, shard)).unwrap();
+            }
+        }
+        let is_new = steps > shards;
+        let expected = if is_new { &new } else { &old };
+        assert_eq!(Sharded::open(&now).unwrap().inserted(), Some(if is_new { KEYS } else { 0 }), "{steps}");
+        assert!(sharded::is_sharded(&now));
+        // The next process that changes the folder completes the change or removes what it left.
+        drop(lock(&now));
+        assert!(contents(&now) == contents(expected), "{steps}");
+    }
+}
+
+#[test]
+fn a_filter_is_replaced_as_a_whole_and_keeps_its_permissions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, other) = (folder.path().join("filter"), folder.path().join("other"));
+    build(&path, plan(Kind::Blocked, Hasher::fast(0)));
+    let plan = ShardPlan::new(Kind::Standard, &Spec::new(1000, 0.01).unwrap(), 2).unwrap();
+    let builder = ShardedBuilder::new(plan).unwrap();
+    builder.insert_batch(&["apple", "pear"]).unwrap();
+    builder.save(&other).unwrap();
+    #[cfg(unix)]
+    let mode = |name: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        fs::metadata(path.join(name)).unwrap().permissions().mode() & 0o777
+    };
+    #[cfg(unix)]
+    for entry in fs::read_dir(&path).unwrap() {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(entry.unwrap().path(), fs::Permissions::from_mode(0o640)).unwrap();
+    }
+    let folder_lock = lock(&path);
+    assert!(folder_lock.replaces());
+    builder.save_locked(folder_lock, false).unwrap();
+    assert!(contents(&path) == contents(&other));
+    #[cfg(unix)]
+    assert_eq!([MANIFEST, "shard-0000.umbel", "shard-0001.umbel"].map(mode), [0o640; 3]);
+
+    // If it fails, the old filter stays, and of a new one nothing does.
+    let some = ShardedBuilder::for_shards(builder.plan().clone(), 0..1).unwrap();
+    some.insert_batch(&keys(0, 100)).unwrap();
+    assert!(some.save_locked(lock(&path), false).is_err(), "a shard is missing");
+    assert!(contents(&path) == contents(&other));
+    let new = folder.path().join("new");
+    fs::create_dir(&new).unwrap();
+    assert!(some.save_locked(lock(&new), false).is_err(), "a shard is missing");
+    assert!(contents(&new).is_empty());
+}
+
+#[test]
+fn filters_of_one_plan_are_combined_and_others_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let plan = |seed| plan(Kind::Partitioned, Hasher::fast(seed));
+    let part = |name: &str, from, to| {
+        let builder = ShardedBuilder::new(plan(0)).unwrap();
+        builder.insert_batch(&keys(from, to)).unwrap();
+        builder.save(path(name)).unwrap();
+        Sharded::open(path(name)).unwrap()
+    };
+    build(&path("one"), plan(0));
+    let parts = [part("left", 0, 200_000), part("right", 200_000, KEYS)];
+    for (name, expected) in [("union", KEYS), ("common", 0)] {
+        fs::create_dir(path(name)).unwrap();
+        let into = lock(&path(name));
+        match name {
+            "union" => sharded::unite(&parts, into).unwrap(),
+            _ => sharded::intersect(&parts, into).unwrap(),
+        };
+        let found = Sharded::open(path(name)).unwrap().contains_batch(&keys(0, KEYS)).unwrap().count();
+        assert!(found >= expected && found < expected + KEYS / 10, "{name}: {found}");
+    }
+    assert!(contents(&path("union")) == contents(&path("one")));
+    build(&path("seed"), plan(1));
+    let seed = Sharded::open(path("seed")).unwrap();
+    fs::create_dir(path("none")).unwrap();
+    let [left, _] = parts;
+    let error = sharded::unite(&[left, seed], lock(&path("none"))).unwrap_err();
+    assert!(matches!(&error, Error::Mismatch(mismatch) if mismatch.what == "seed"), "{error}");
+    assert!(contents(&path("none")).is_empty());
 }

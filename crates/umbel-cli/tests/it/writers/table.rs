@@ -27,6 +27,10 @@ const CHECK_KEY: &str = "test ! -e k || umbel build --hash keyed --key-file k -f
 const CHECK_PASSWORDS: &str =
     "test ! -e weak || for word in 77 333 unknown; do echo $word | umbel password check weak; echo $?; done";
 
+/// Verifies a filter in shards, if it is complete, and looks up two lists in it.
+const CHECK_SHARDS: &str =
+    "test ! -e d/manifest || { umbel info --verify d; umbel check -c d lines; umbel check -c d more; }";
+
 /// Every way to write a file, at least one for each command that writes. The old state is what
 /// `prepare` makes of the inputs of [`super::write_inputs`].
 pub const WRITERS: &[Writer] = &[
@@ -40,7 +44,27 @@ pub const WRITERS: &[Writer] = &[
     ),
     Writer::new("build", "", "build -n 300 --kind cuckoo --meta a=b -o f lines", Files),
     Writer::new("build", "umbel build -o f more", "build -f --format dcso -o f lines", Files),
+    Writer::new("build", "", "build --shards 3 -n 1000 -o d lines", Output(CHECK_SHARDS)),
+    Writer::new(
+        "build",
+        "umbel build --shards 3 -n 1000 -o d more",
+        "build --shards 2 -n 1000 -f -o d lines",
+        Output(CHECK_SHARDS),
+    ),
+    Writer::new(
+        "build",
+        "umbel build --shards 3 -n 1000 --only 0 -o d lines",
+        "build --shards 3 -n 1000 --only 1-2 -o d lines",
+        EachFile,
+    ),
+    Writer::new(
+        "build",
+        "umbel build --shards 3 -n 1000 --only 0-2 -o d lines",
+        "build --shards 3 -n 1000 --complete -o d",
+        Files,
+    ),
     Writer::new("add", "umbel build -n 1000 -o f lines", "add f more", Files),
+    Writer::new("add", "umbel build --shards 3 -n 1000 -o d lines", "add d more", Output(CHECK_SHARDS)),
     Writer::new("remove", "umbel build -n 1000 --kind counting -o f lines", "remove f lines", Files),
     Writer::new("map build", "umbel map build -o m changes", "map build -f -o m pairs", Files),
     Writer::new("map set", "umbel map build --mutable -o m pairs", "map set m changes", Files),
@@ -80,6 +104,12 @@ pub const WRITERS: &[Writer] = &[
         "umbel build -n 1000 -o a lines; umbel build -n 1000 -o b more",
         "union a b -o f",
         Files,
+    ),
+    Writer::new(
+        "union",
+        "umbel build --shards 3 -n 1000 -o a lines; umbel build --shards 3 -n 1000 -o b more",
+        "union a b -o d",
+        Output(CHECK_SHARDS),
     ),
     Writer::new(
         "intersect",
