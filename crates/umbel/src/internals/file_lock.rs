@@ -97,8 +97,8 @@ pub fn lock_current<E>(
 /// The shortest time for which a file is opened again because it was replaced.
 const MIN_REPLACING_TIME: Duration = Duration::from_secs(1);
 
-/// Returns whether a path still leads to a file that was opened by it.
-fn is_named(file: &File, path: &Path) -> bool {
+/// Returns whether a path still leads to a file or folder that was opened by it.
+pub(crate) fn is_named(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;

@@ -19,7 +19,7 @@ use super::manifest::{MANIFEST, Manifest, NEXT_MANIFEST};
 use super::{is_sharded, shard_path};
 use crate::file::{self, Options, Storable};
 use crate::hash::KeyRing;
-use crate::internals::file_lock::{FileLockKind, lock_within};
+use crate::internals::file_lock::{FileLockKind, is_named, lock_current};
 use crate::internals::regular_file;
 use crate::internals::sync::lock;
 use crate::{Error, Result};
@@ -44,7 +44,7 @@ pub struct FolderLock {
     /// The files that are of no use unless the filter is complete.
     written: Mutex<Vec<PathBuf>>,
     /// The folder itself, which stays locked until it is closed.
-    _locked: File,
+    locked: File,
 }
 
 impl FolderLock {
@@ -66,17 +66,17 @@ impl FolderLock {
     /// If the folder cannot be opened or locked, or an interrupted change cannot be completed.
     pub fn acquire(folder: impl AsRef<Path>, wait: Duration) -> Result<Option<FolderLock>> {
         let folder = folder.as_ref();
-        let opened = regular_file::open_folder(folder).map_err(|source| Error::io(folder, "open", source))?;
-        match lock_within(&opened, FileLockKind::Exclusive, wait) {
-            Ok(()) => {}
+        let open = || regular_file::open_folder(folder).map_err(|source| Error::io(folder, "open", source));
+        let locked = match lock_current(folder, FileLockKind::Exclusive, wait, open)? {
+            Ok(locked) => locked,
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(source)) => return Err(Error::io(folder, "lock", source)),
-        }
+        };
         complete(folder)?;
         // Nobody else stages shards now, so these are of a change that was never committed.
         remove_shards(folder, |_, is_staged| is_staged)?;
         let (folder, replaces, written) = (folder.to_owned(), is_sharded(folder), Mutex::default());
-        Ok(Some(FolderLock { folder, replaces, written, _locked: opened }))
+        Ok(Some(FolderLock { folder, replaces, written, locked }))
     }
 
     /// Returns the path of the folder.
@@ -94,8 +94,19 @@ impl FolderLock {
         if self.replaces { staged_path(&self.folder, shard) } else { shard_path(&self.folder, shard) }
     }
 
+    /// Fails if another folder has been moved to the path. The filter in it is not the one that is
+    /// changed, and other processes may lock it.
+    fn check_current(&self) -> Result<()> {
+        if is_named(&self.locked, &self.folder) {
+            return Ok(());
+        }
+        let why = "another folder has taken its place in the meantime: start again";
+        Err(Error::io(&self.folder, "change", io::Error::other(why)))
+    }
+
     /// Writes a shard, and returns its checksum for the manifest.
     pub(super) fn save_shard(&self, shard: usize, filter: &impl Storable, options: &Options) -> Result<u64> {
+        self.check_current()?;
         let path = self.next_path(shard);
         lock(&self.written).push(path.clone());
         file::save(&path, filter, options)?;
@@ -107,6 +118,7 @@ impl FolderLock {
 
     /// Makes the shards that were written, and the others that this manifest lists, the filter.
     pub(super) fn commit(self, manifest: &Manifest) -> Result<()> {
+        self.check_current()?;
         if self.replaces {
             manifest.save_next(&self.folder)?;
             // The change is made. If the files cannot get their names now, they will later.
@@ -121,6 +133,9 @@ impl FolderLock {
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
+        if self.check_current().is_err() {
+            return;
+        }
         // If the commit has failed, the manifest may be there nevertheless, and with it the filter.
         let is_committed = if self.replaces {
             !matches!(Manifest::load_next(&self.folder), Ok(None))
@@ -151,7 +166,8 @@ fn complete(folder: &Path) -> Result<()> {
     remove_shards(folder, |shard, _| shard >= shards)?;
     flush(folder);
     let (next, usual) = (folder.join(NEXT_MANIFEST), folder.join(MANIFEST));
-    take_permissions(&next, &usual)?;
+    // Another user, whose process was interrupted, may have written it.
+    let _ = take_permissions(&next, &usual);
     rename(&next, &usual)?;
     flush(folder);
     Ok(())

@@ -397,3 +397,24 @@ fn filters_of_one_plan_are_combined_and_others_are_refused() {
     assert!(matches!(&error, Error::Mismatch(mismatch) if mismatch.what == "seed"), "{error}");
     assert!(contents(&path("none")).is_empty());
 }
+
+/// As when a filter that was built elsewhere is moved into place.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_takes_the_place_of_the_locked_one_is_not_changed() {
+    let temporary = tempfile::tempdir().unwrap();
+    let (path, other) = (temporary.path().join("seen"), temporary.path().join("other"));
+    build(&path, plan(Kind::Blocked, Hasher::fast(0)));
+    build(&other, plan(Kind::Blocked, Hasher::fast(7)));
+    let expected = contents(&other);
+    let acquire = || FolderLock::acquire(&path, Duration::ZERO).unwrap();
+    let update = ShardedUpdate::begin(acquire().expect("nobody has it"), &KeyRing::new()).unwrap();
+    update.insert_batch(&["apple"]).unwrap();
+    assert!(acquire().is_none());
+    fs::rename(&path, temporary.path().join("old")).unwrap();
+    fs::rename(&other, &path).unwrap();
+    assert!(acquire().is_some(), "it is another folder");
+    let error = format!("{:?}", update.commit().unwrap_err());
+    assert!(error.contains("another folder"), "{error}");
+    assert!(contents(&path) == expected);
+}
