@@ -43,6 +43,7 @@ use terminal::{exit, output};
 fn main() -> ExitCode {
     remote::hide_password();
     system::signals::report_file_size_limit();
+    system::raise_limit_of_files();
     match commands::run(cli::Cli::read().command) {
         Ok(code) => code,
         // The reader of our output has closed it, which is not an error.

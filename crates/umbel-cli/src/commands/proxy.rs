@@ -1,10 +1,9 @@
 //! `umbel proxy`: a caching web proxy that shares its cache with peers.
 
 use crate::args::{headings, number};
-use crate::system::signals;
+use crate::system::{raise_limit_of_files, signals};
 use crate::terminal::output;
 use anyhow::{Context, Result, bail};
-use rustix::process::{Resource, getrlimit, setrlimit};
 use rustix::system::uname;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -222,7 +221,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let store = Store::open(&args.cache_dir, &about)
         .with_context(|| format!("cannot store responses in {}", args.cache_dir.display()))?;
     let stats = store.stats();
-    raise_limit_of_files(&options.limits);
+    check_limit_of_files(&options.limits);
     let (terminate, until) = oneshot::channel();
     signals::on_termination(move || {
         // The receiver lives as long as the program.
@@ -327,14 +326,11 @@ fn places(option: &str, count: u64) -> Result<usize> {
     count.with_context(|| format!("{option} needs a number from 1 to 1048576"))
 }
 
-/// Raises the limit of open files: clients and tunnels have two ends, and clients may read stored
-/// responses. If it is too low, one client could use up all files.
-fn raise_limit_of_files(limits: &Limits) {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit);
+/// Warns if the limit of open files is too low: clients and tunnels have two ends, and clients may read
+/// stored responses, so one client could use up all files.
+fn check_limit_of_files(limits: &Limits) {
     let needed = 2 * (limits.max_clients + limits.max_tunnels) as u64 + OTHER_FILES;
-    if let Some(files) = getrlimit(Resource::Nofile).current
+    if let Some(files) = raise_limit_of_files()
         && files < needed
     {
         output::warn(format_args!(

@@ -437,6 +437,20 @@ fn readers_find_all_of_a_change_or_nothing_of_it() {
     assert_eq!(shell.pipe("check -c seen", added).ok().text(), "60000\n");
 }
 
+#[test]
+fn more_shards_than_the_usual_limit_of_open_files_can_be_used() {
+    let (shell, _) = fixture();
+    shell.run("build --shards 300 -n 200000 -o many lines").ok();
+    shell.run("build --shards 300 -n 200000 -o more lines").ok();
+    let limited = |arguments: &str| {
+        let mut command = shell.script(&format!("ulimit -S -n 256; exec {UMBEL} {arguments}"));
+        Process::start(&mut command).finish()
+    };
+    limited("add many lines").ok();
+    limited("union many more -o both").ok();
+    assert_eq!(limited("check -c both lines").ok().text(), "50000\n");
+}
+
 /// The script of the guide, with a task that is killed when it runs for the first time.
 #[test]
 fn processes_of_a_batch_make_the_files_of_one_even_if_one_is_killed() {
