@@ -177,6 +177,16 @@ impl ShardedFilter {
         }
     }
 
+    /// Fails if the name is that of another filter since this one was opened. The shard of a line may be
+    /// another one there, which would deny lines that were added.
+    pub fn check_unchanged(&self) -> Result<()> {
+        match lock(&self.record).call(&command("GET").arg(&self.name))? {
+            Value::Bytes(text) if FoundRecord::parse(&text) == Some(self.found) => Ok(()),
+            Value::Error(error) => Err(refused("the server", &error)),
+            _ => bail!("{} was removed or replaced in the meantime: start again", self.name.as_bstr()),
+        }
+    }
+
     /// Returns the hash from whose digests the shard of a line follows.
     ///
     /// # Errors

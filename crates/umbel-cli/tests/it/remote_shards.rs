@@ -4,6 +4,7 @@ use crate::remote::{cluster, command, fails, succeeds, text, umbel};
 use crate::shell::{Process, on_terminal};
 use crate::support::{Answer, Server, items, servers, wait_for};
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use tempfile::TempDir;
@@ -226,4 +227,36 @@ fn a_push_of_shards_that_fails_leaves_nothing_that_looks_whole() {
     }
     succeeds(&["shard", "delete", &address]);
     assert_eq!(keys(&three), 0);
+}
+
+/// A line may be in another shard of the filter that replaces the one that was opened.
+#[test]
+fn a_filter_that_is_replaced_while_it_is_asked_gives_no_answer() {
+    let (old, new) = (
+        Folder::new(Kind::Blocked, Hasher::default(), 1_000_000),
+        Folder::new(Kind::Blocked, Hasher::fast(7), 1_000_000),
+    );
+    let server = Server::start(&servers()[0], &[]);
+    let address = address_on(&server, "seen");
+    succeeds(&["push", text(&old.path), &address]);
+    let mut asking = command(&["shard", "check", &address, "-"]);
+    asking.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut asking = asking.spawn().unwrap();
+    let mut input = asking.stdin.take().unwrap();
+    let mut output = BufReader::new(asking.stdout.take().unwrap());
+    let members = items("k", 0..1000).join("\n") + "\n";
+    input.write_all(b"k0\n").unwrap();
+    let mut answer = String::new();
+    output.read_line(&mut answer).unwrap();
+    assert_eq!(answer, "k0\n");
+
+    succeeds(&["push", "--replace", text(&new.path), &address]);
+    input.write_all(members.as_bytes()).unwrap();
+    drop(input);
+    answer.clear();
+    output.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer, "");
+    let ended = asking.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.code() == Some(2) && said.contains("replaced in the meantime"), "{said}");
 }

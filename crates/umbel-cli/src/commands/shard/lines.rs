@@ -51,6 +51,8 @@ fn query(
             record(filter, shard, response, positions, &mut found)?;
         }
     }
+    // Last, since the shards of another filter come after its record.
+    filter.check_unchanged()?;
     Ok(found)
 }
 
