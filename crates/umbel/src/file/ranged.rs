@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 /// The file of a filter of one section before its bits are known.
 ///
 /// One process [creates](RangedFile::create) a file with a temporary name beside the target; any
-/// number of processes [write](RangedFile::write) ranges of the body to it; then one process
-/// [finishes](RangedFile::finish) it: it writes the header, flushes everything to disk and renames
+/// number of processes [write](RangedFile::write) ranges of the body to it, and flush them to disk;
+/// then one process [finishes](RangedFile::finish) it: it writes the header, flushes it and renames
 /// the file.
 #[derive(Clone, Debug)]
 pub(crate) struct RangedFile {
@@ -71,6 +71,9 @@ impl RangedFile {
         let place = SeekFrom::Start(self.header.header_len + start);
         let written = file.seek(place).and_then(|_| file.write_all(bytes));
         written.map_err(|source| Error::io(partial, "write to", source))?;
+        // The process that finishes the file can flush what its own machine has written, no more. And a
+        // file system of several machines may report only now that there is no space.
+        file.sync_data().map_err(|source| Error::io(partial, "flush", source))?;
         let first = (start >> self.header.chunk_log2) as usize;
         let chunks = bytes.chunks(1 << self.header.chunk_log2);
         Ok((first..).zip(chunks).map(|(index, chunk)| chunk_sum(index, chunk)).collect())
