@@ -218,16 +218,23 @@ def _map_all(df: DataFrame, task: _spark.Task) -> DataFrame:
     return selected.select(*columns)
 
 
+# Examples of the secrets of hashes that have one, for messages. Only that of a keyed hash is embedded.
+_SECRETS = {
+    "keyed": "secrets.token_bytes(16), or embed_secret=True",
+    "sealed": "secrets.token_bytes(32)",
+}
+
+
 def _layout(n: float, p: float, *, in_file: bool, **options: Any) -> _Layout:
     """Plans a filter; the exceptions are those of `Bloom`."""
     if isinstance(n, bool):
         raise TypeError("n is a number of keys, not a bool")
     if isinstance(n, float) and n.is_integer():
         n = int(n)
-    if in_file and options["hash"] == "keyed" and options["secret"] is None and not options["embed_secret"]:
+    hash = options["hash"]
+    if in_file and hash in _SECRETS and options["secret"] is None and not options["embed_secret"]:
         raise ParameterError(
-            'hash = keyed needs a secret if the filter is written to files: pass secret=, such as '
-            "secrets.token_bytes(16), or embed_secret=True"
+            f"hash = {hash} needs a secret if the filter is written to files: pass secret=, such as {_SECRETS[hash]}"
         )
     try:
         return _Layout(n, p, **options)  # type: ignore[arg-type]
@@ -282,7 +289,7 @@ def _bounded_batches(session: SparkSession) -> Iterator[None]:
     """Keeps batches of pieces far below 2 GiB, whatever limits the session has."""
     records = "spark.sql.execution.arrow.maxRecordsPerBatch"
     size = "spark.sql.execution.arrow.maxBytesPerBatch"
-    # Spark 3 has no limit of bytes.
+    # None if the session has Spark's own limit; Spark 3 has no limit of bytes.
     limit = _setting(session, size)
     if 0 < int(_setting(session, records) or 0) <= _MAX_BATCH_PIECES:
         changed = None
@@ -302,7 +309,10 @@ def _bounded_batches(session: SparkSession) -> Iterator[None]:
     try:
         yield
     finally:
-        session.conf.set(name, before or value)
+        if before is None:
+            session.conf.unset(name)
+        else:
+            session.conf.set(name, before)
 
 
 # The bytes of a filter that the driver fetches in one job; two are under way at a time. By default Spark
@@ -346,6 +356,8 @@ def _save_shards(keys: DataFrame, layout: _Layout, folder: str) -> None:
         saved = _merged(keys, layout, _spark.SaveShards(layout, staging), _spark.SaveShards.SCHEMA)
         with _bounded_batches(keys.sparkSession):
             done = {row.shard for row in saved.collect()}
+        # Another process may have built a filter there in the meantime.
+        _refuse_manifest(folder)
         for shard in range(layout.ranges):
             if shard not in done:
                 # This shard has no keys.
@@ -378,8 +390,10 @@ def _shared_path(path: str | os.PathLike[str]) -> str:
 
 
 def _refuse_manifest(folder: str) -> None:
-    manifest = os.path.join(folder, "manifest")
-    if os.path.lexists(manifest):
+    for name in ("manifest", "manifest.next"):
+        manifest = os.path.join(folder, name)
+        if not os.path.lexists(manifest):
+            continue
         message = f"cannot create {manifest}: the folder has a filter already: choose another path, or delete it"
         raise FileError(errno.EEXIST, message, manifest)
 

@@ -352,8 +352,9 @@ def test_parameters_are_refused_as_by_bloom(users, tmp_path):
     for shards in (0, 1025):
         assert "shards" in message(umbel.ParameterError, build_sharded, broken, tmp_path / "s", shards=shards)
     # Nobody could read the file.
-    said = message(umbel.ParameterError, build, broken, path=tmp_path / "file", hash="keyed")
-    assert "needs a secret" in said
+    for strength, length in (("keyed", 16), ("sealed", 32)):
+        said = message(umbel.ParameterError, build, broken, path=tmp_path / "file", hash=strength)
+        assert f"hash = {strength} needs a secret" in said and f"token_bytes({length})" in said
 
 
 def test_an_executor_without_the_wheel_is_an_error_with_the_remedy(spark, users, tmp_path, monkeypatch):
@@ -375,6 +376,10 @@ def test_any_size_of_batches_is_safe_and_left_as_it_was(spark, users, file):
             with umbel.spark._bounded_batches(spark):
                 seen.append((spark.conf.get(records), spark.conf.get(size)))
             assert (spark.conf.get(records), spark.conf.get(size)) == (n, limit)
+        spark.conf.unset(records)
+        spark.conf.unset(size)
+        assert bytes(build(users)) == file
+        assert (spark.conf.get(records, None), spark.conf.get(size, None)) == (None, None)
         assert [size for _, size in seen] == ["268435456"] * 3 + ["64m", "1k"]
         assert bytes(build(users)) == file
     finally:
