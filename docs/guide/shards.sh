@@ -13,6 +13,8 @@ shift 5
 task() {
     first=$(($1 * shards / processes)) last=$((($1 + 1) * shards / processes - 1))
     shift
+    # There may be more processes than shards.
+    [ "$first" -le "$last" ] || return 0
     for try in 1 2 3; do
         umbel build --shards "$shards" -n "$keys" -p "$rate" --only "$first-$last" -j 1 \
             -o "$directory" "$@" && return

@@ -44,7 +44,7 @@ pub struct ShardArgs {
     #[arg(
         long,
         requires = "shards",
-        conflicts_with_all = ["only", "force", "inputs"],
+        conflicts_with_all = ["only", "force", "json", "inputs"],
         help_heading = headings::FILTER
     )]
     pub complete: bool,
