@@ -234,7 +234,8 @@ def _layout(n: float, p: float, *, in_file: bool, **options: Any) -> _Layout:
     hash = options["hash"]
     if in_file and hash in _SECRETS and options["secret"] is None and not options["embed_secret"]:
         raise ParameterError(
-            f"hash = {hash} needs a secret if the filter is written to files: pass secret=, such as {_SECRETS[hash]}"
+            f"hash = {hash} needs a secret if the filter is written to files: pass secret=, such as "
+            + _SECRETS[hash]
         )
     try:
         return _Layout(n, p, **options)  # type: ignore[arg-type]

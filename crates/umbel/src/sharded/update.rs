@@ -1,4 +1,4 @@
-//! Keys added to a filter in shards, and filters in shards combined.
+//! Keys added to a filter in shards.
 
 use super::builder::WRITING_THREADS;
 use super::change::FolderLock;
