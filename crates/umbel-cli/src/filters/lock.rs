@@ -4,7 +4,7 @@
 //! only its owner can open would not help: users who share a filter through a group could not lock
 //! it, and each filter would leave a second file behind. So every wait has a limit, `--wait`.
 
-use super::shards::not_for_shards;
+use super::shards::{check_no_shard, not_for_shards};
 use super::target::folder;
 use crate::args::{headings, number};
 use crate::report::printable;
@@ -64,6 +64,7 @@ impl LockArgs {
             if path.is_dir() && is_sharded(path) {
                 return Err(not_for_shards(path));
             }
+            check_no_shard(path)?;
             let found = fs::metadata(path).with_context(|| failed("open"))?;
             regular_file::check(&found).with_context(|| failed("read"))?;
             regular_file::open(path).with_context(|| failed("open"))

@@ -1,5 +1,6 @@
 //! Filters in shards: the options that build them, and how they are opened and written.
 
+use super::target::folder;
 use super::{LockArgs, Secrets, warn_if_overfull_by};
 use crate::args::{headings, number};
 use crate::report::ShardsReport;
@@ -135,9 +136,24 @@ pub fn explain_folder(error: anyhow::Error) -> anyhow::Error {
 /// Returns the error of a command that does not take filters in shards.
 pub fn not_for_shards(folder: &Path) -> anyhow::Error {
     anyhow!(
-        "{} is a filter in shards, which this command does not take: `umbel check` and `umbel why` ask it for keys, `umbel info` describes it, `umbel add`, `umbel union` and `umbel intersect` change it, and each file in it is a filter of its own",
+        "{} is a filter in shards, which this command does not take: `umbel check` and `umbel why` ask it for keys, `umbel info` describes it, `umbel add`, `umbel union` and `umbel intersect` change it, and each file in it is a filter that can be read by itself",
         folder.display()
     )
+}
+
+/// Fails if a file is a shard: it would no longer be the one that the manifest lists.
+pub fn check_no_shard(path: &Path) -> Result<()> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let digits = name.and_then(|name| name.strip_prefix("shard-")?.strip_suffix(".umbel"));
+    let folder = folder(path);
+    if digits.is_some_and(|digits| digits.parse::<u32>().is_ok()) && is_sharded(folder) {
+        bail!(
+            "{} is a shard of the filter in {}, whose manifest has its checksum: change the filter as a whole, as with `umbel add`",
+            path.display(),
+            folder.display()
+        );
+    }
+    Ok(())
 }
 
 /// Calls `work` for each shard, on all processors, and returns the results in order.

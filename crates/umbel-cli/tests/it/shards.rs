@@ -56,6 +56,20 @@ fn the_files_are_those_of_the_library_with_any_threads_and_order() {
 }
 
 #[test]
+fn one_shard_alone_is_not_changed() {
+    let (shell, _) = fixture();
+    let before = shell.contents("seen");
+    for change in ["add seen/shard-0000.umbel lines", "meta seen/shard-0004.umbel name=value"] {
+        shell.run(change).refused(&["is a shard of the filter in seen", "`umbel add`"]);
+    }
+    assert!(shell.contents("seen") == before);
+    // It can be read, and changed once it is elsewhere.
+    shell.run("info seen/shard-0000.umbel").ok();
+    fs::copy(shell.path("seen/shard-0000.umbel"), shell.path("shard-0000.umbel")).unwrap();
+    shell.run("add shard-0000.umbel lines").code(0);
+}
+
+#[test]
 fn processes_that_build_some_of_the_shards_make_the_same_files() {
     let (shell, _) = fixture();
     for only in ["0-1", "4", "2-3"] {
