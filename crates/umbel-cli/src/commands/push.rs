@@ -21,14 +21,14 @@ use umbel::file::{self, Info};
 use umbel::hash::Strength;
 use umbel::sharded::{self, ExaminedShards, shard_path};
 
-/// Send a filter to a Redis or Valkey server, or one in shards to a cluster.
+/// Send a filter to a Redis or Valkey server or cluster.
 ///
 /// The server must have loaded umbel's module. The filter is sent in pieces, whatever its size. An
 /// interrupted transfer is resumed by running the same command again. The server verifies the
 /// checksums of the whole filter before it becomes available under the key: a Bloom filter for the
 /// BF.* commands, a cuckoo filter for CF.*, any other for UMBEL.*.
 ///
-/// A filter in shards is given by its folder. Each shard becomes a key, and the hash tags in the
+/// A filter in shards is given by its directory. Each shard becomes a key, and the hash tags in the
 /// names of the keys spread them over the servers of a cluster. `umbel shard` then checks and adds
 /// lines. All shards are verified before the first one is sent. If one cannot be sent, the others
 /// are removed: such a transfer is not resumed.
@@ -41,7 +41,7 @@ use umbel::sharded::{self, ExaminedShards, shard_path};
   REDISCLI_AUTH=secret umbel push words.umbel redis://me:@10.0.0.1:6379/3/words
   umbel push seen/ redis://10.0.0.1:7000/seen")]
 pub struct Args {
-    /// Filter to send: a file, or the folder of a filter in shards
+    /// Filter to send: a file, or the directory of a filter in shards
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
