@@ -305,7 +305,7 @@ pub fn restore_sharded(py: Python<'_>, path: PathBuf, key: Option<Py<PyAny>>) ->
 
 fn read_only() -> PyErr {
     Exception::Unsupported.with(
-        "a filter in shards cannot be changed: it was opened for reading only; build it again with the other items",
+        "a filter in shards is opened for reading only: add to its folder with `umbel add`, or build it again",
     )
 }
 
