@@ -21,8 +21,9 @@ use std::sync::Mutex;
 ///
 /// ```
 /// use std::time::Duration;
+/// use umbel::hash::KeyRing;
 /// use umbel::sharded::{FolderLock, ShardPlan, Sharded, ShardedBuilder, ShardedUpdate};
-/// use umbel::{KeyRing, Kind, Spec};
+/// use umbel::{Kind, Spec};
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("seen");
 /// let plan = ShardPlan::new(Kind::Blocked, &Spec::new(1_000_000, 0.001)?, 4)?;
